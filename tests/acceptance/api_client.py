@@ -1,8 +1,8 @@
-"""A client of MX that knows where it is, and beyond that only what OpenAPI says there.
+"""A client of MX that knows only its address and its OpenAPI document.
 
-Whatever is sent is held against the description before it is sent, and every answer against
-what the description says of its status: so a description that is not true fails the test that
-meets it. What the description does not name may not be there either.
+Each request is validated against the document before it is sent, and each response against the
+schema of its status. A wrong document therefore fails the test that uses it. Fields that the
+document does not name are errors too.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _is_instant(value: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer that is as it was described; `body` is JSON or a text."""
+    """A response that matches its description; `body` is JSON or text."""
 
     status: int
     headers: Mapping[str, str]
@@ -57,7 +57,7 @@ class Description:
         self._by_name = dict(zip(names, operations, strict=True))
 
     def check(self, value: object, schema: Mapping[str, Any]) -> None:
-        """Fails unless the value is as the schema says."""
+        """Fails unless the value matches the schema."""
         whole = {"$ref": schema["$ref"]} if "$ref" in schema else schema
         validator = Draft202012Validator(
             {**whole, "components": self._components}, format_checker=FORMATS
@@ -68,7 +68,7 @@ class Description:
         assert not wrong, wrong[:5]
 
     def check_as(self, name: str, value: object) -> None:
-        """Fails unless the value is as the schema of that name says."""
+        """Fails unless the value matches the schema of this name."""
         self.check(value, {"$ref": f"#/components/schemas/{name}"})
 
     def path_of(self, place: str) -> tuple[str, dict[str, str]]:
@@ -80,13 +80,13 @@ class Description:
             pattern = re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(path))
             if match := re.fullmatch(pattern, place):
                 found.append((path.count("{"), path, match.groupdict()))
-        assert found, f"nobody said that there is {place}"
+        assert found, f"the document has no path {place}"
         _, path, values = min(found)
         return path, values
 
 
 class Client:
-    """Somebody who uses the API of the MX at `base`; `headers` go with each request."""
+    """Calls the API of the MX at `base`; `headers` are sent with each request."""
 
     def __init__(self, base: str, headers: Mapping[str, str] | None = None) -> None:
         self.http = httpx.Client(
@@ -96,7 +96,7 @@ class Client:
         self.description = Description(answer.raise_for_status().json())
 
     def _reached(self) -> httpx.Response | None:
-        """The description, from an MX that may still be on its way."""
+        """The response with the document; None while MX does not accept connections yet."""
         with suppress(httpx.TransportError):
             return self.http.get("/api/openapi.json")
 
@@ -104,7 +104,7 @@ class Client:
         self.http.close()
 
     def get(self, place: str, status: int = 200, **given: Any) -> Any:
-        """The body of an answer; a name that Python keeps for itself ends with `_`."""
+        """The body of a response; a parameter named like a Python keyword ends with `_`."""
         return self.ask("GET", place, status=status, **given).body
 
     def post(self, place: str, body: object, status: int = 200, **given: Any) -> Any:
@@ -113,9 +113,9 @@ class Client:
     def ask(
         self, method: str, place: str, body: object = None, status: int | None = 200, **given: Any
     ) -> Answer:
-        """Makes a request whose answer has to have this status; None for any that is described.
+        """Sends a request and expects this status; None accepts any status of the document.
 
-        `place` is a path of the description, or an address that one of them describes, with or
+        `place` is a path template of the document, or a concrete path that matches one, with or
         without the prefix of the API; `given` are parameters by name.
         """
         request = self._request(method, place, body, given)
@@ -136,7 +136,7 @@ class Client:
             cursor = {"cursor": page["next"]}
 
     def follow(self, accepted: Answer) -> dict[str, Any]:
-        """The operation that a 202 says to follow, when it has ended."""
+        """The operation that a 202 response links to, once it has finished."""
         assert accepted.status == 202
         place = accepted.headers["location"]
         with self.listen(nouns="operation") as listener:
@@ -145,11 +145,11 @@ class Client:
             )
 
     def listen(self, since: int | None = None, **given: Any) -> Listener:
-        """The stream of what happens from now on, or from after an entry."""
+        """The stream of events from now on, or those after the entry `since`."""
         return Listener(self, since, given)
 
     def stream(self, since: str | None, given: Mapping[str, Any]) -> httpx.Response:
-        """The answer of the stream, whose end nobody waits for."""
+        """The open response of the stream; its body is not read yet."""
         seen = {} if since is None else {"Last-Event-ID": since}
         request = self._request("GET", "/stream", None, {**given, **seen})
         request.extensions.pop("described")
@@ -164,7 +164,7 @@ class Client:
         assert not query, "parameters are given by name"
         path, values = self.description.path_of(url if url.startswith(PREFIX) else f"{PREFIX}{url}")
         operation = self.description.paths[path].get(method.lower())
-        assert operation is not None, f"nobody said that {path} takes {method}"
+        assert operation is not None, f"the document has no {method} for {path}"
         values = {**values, **{name.removesuffix("_"): value for name, value in given.items()}}
         sent: dict[str, dict[str, str]] = {"path": {}, "query": {}, "header": {}}
         for parameter in operation.get("parameters", ()):
@@ -175,14 +175,14 @@ class Client:
             self.description.check(value, parameter["schema"])
             text = value if isinstance(value, str) else json.dumps(value)
             sent[parameter["in"]][parameter["name"]] = text
-        assert not values, f"nobody said that {path} takes {sorted(values)}"
+        assert not values, f"{path} has no parameters {sorted(values)}"
         for name, value in sent["path"].items():
             path = path.replace(f"{{{name}}}", quote(value, safe=""))
         if "requestBody" in operation:
             content = operation["requestBody"]["content"]["application/json"]
             self.description.check(body, content["schema"])
         else:
-            assert body is None, f"nobody said that {path} takes a body"
+            assert body is None, f"{path} takes no body"
         return self.http.build_request(
             method, path, params=sent["query"], headers=sent["header"],
             json=body if "requestBody" in operation else None,
@@ -207,8 +207,8 @@ class Client:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """A message of the stream; `id` is the number of the last entry that it tells of."""
+class StreamMessage:
+    """A message of the stream; `id` is the number of the last journal entry that it covers."""
 
     id: int
     event: str
@@ -216,7 +216,7 @@ class Told:
 
 
 class Listener:
-    """Follows the stream as a browser does: who was cut off comes back with what he saw last."""
+    """Follows the stream as a browser does: reconnects with the id of the last message."""
 
     def __init__(self, client: Client, since: int | None, given: Mapping[str, Any]) -> None:
         self._client = client
@@ -234,25 +234,25 @@ class Listener:
         self.cut()
 
     def cut(self) -> None:
-        """Ends the connection; what is told meanwhile comes with the next one."""
+        """Ends the connection; the next one delivers the messages that were missed."""
         if self._answer is not None:
             self._answer.close()
         self._answer = None
 
-    def until(self, look: Callable[[Told | None], T | None], limit: float = LIMIT) -> T:
-        """The first true answer of `look`: now (None), or when something was told."""
+    def until(self, look: Callable[[StreamMessage | None], T | None], limit: float = LIMIT) -> T:
+        """The first true result of `look`, called at once with None, then with each message."""
         clock = SystemClock()
         deadline = clock.monotonic() + limit
         if found := look(None):
             return found
-        for told in self.messages():
-            if told is not None and (found := look(told)):
+        for message in self.messages():
+            if message is not None and (found := look(message)):
                 return found
             assert clock.monotonic() < deadline, f"not within {limit:g} s"
         raise AssertionError
 
-    def messages(self) -> Iterator[Told | None]:
-        """What is told, for ever; None for each sign that there is nothing to tell."""
+    def messages(self) -> Iterator[StreamMessage | None]:
+        """All messages, without end; None for each keep-alive."""
         while True:
             try:
                 if self._answer is None:
@@ -262,20 +262,20 @@ class Listener:
                 Event().wait(STEP)
             self.cut()
 
-    def rest(self) -> Iterator[Told | None]:
-        """What this connection still tells until the other side ends it."""
+    def rest(self) -> Iterator[StreamMessage | None]:
+        """The remaining messages of this connection, until the server closes it."""
         with suppress(httpx.TransportError):
             yield from self._connected()
 
     def _connect(self) -> None:
-        """Returns when the stream has said where it begins."""
+        """Returns when the stream has sent the position at which it begins."""
         self._answer = self._client.stream(self.last, self._given)
         self._lines = self._answer.iter_lines()
         self.connections += 1
         for _ in self._connected():
             return
 
-    def _connected(self) -> Iterator[Told | None]:
+    def _connected(self) -> Iterator[StreamMessage | None]:
         fields: dict[str, str] = {}
         for line in self._lines:
             if line:
@@ -284,24 +284,24 @@ class Listener:
                 continue
             self.last = fields.get("id", self.last)
             if "data" in fields:
-                yield self._told(fields)
+                yield self._parsed(fields)
             else:
                 yield None
             fields = {}
 
-    def _told(self, fields: Mapping[str, str]) -> Told:
+    def _parsed(self, fields: Mapping[str, str]) -> StreamMessage:
         data = json.loads(fields["data"])
-        told = Told(int(fields["id"]), fields["event"], data)
-        if told.event == "behind":
+        message = StreamMessage(int(fields["id"]), fields["event"], data)
+        if message.event == "behind":
             assert set(data) == {"from", "to"}
         else:
             self._client.description.check_as("JournalEntry", data)
-            assert (told.id, told.event) == (data["seq"], data["event"].partition(".")[0])
-        return told
+            assert (message.id, message.event) == (data["seq"], data["event"].partition(".")[0])
+        return message
 
 
 def _close(schema: object) -> None:
-    """Has objects refuse what is not named, where nothing is said about that."""
+    """Forbids additional properties wherever the schema leaves them open."""
     if isinstance(schema, dict):
         if isinstance(schema.get("properties"), dict) and schema.get("type") == "object":
             schema.setdefault("additionalProperties", False)

@@ -1,4 +1,4 @@
-"""Homes for tests, which are found empty of processes when the tests are over."""
+"""Homes for tests; no process may be left in them when the tests are over."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The command line in a fork of this process, which has imported already what commands need.
+"""Runs the command line in a fork of this process, which has already imported its modules.
 
-Such a command has its own environment, standard streams and memory, and its end is the end of a
-process; it is only there sooner than a Python that begins with nothing.
+Such a command has its own environment, standard streams, memory and exit code, like a new process;
+it only starts faster than a new Python.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import apsw
 
 from synergy.cli.main import NOUNS, main
 
-AT_HAND = (  # what forks need not import, each for itself
+AT_HAND = (  # imported once, before the forks
     *(NOUNS[noun][0] for noun in NOUNS if noun not in ("bench", "shell", "test")),
     "synergy.cli.services",
     "synergy.commands.store_copy",
@@ -32,24 +32,24 @@ AT_HAND = (  # what forks need not import, each for itself
     "synergy.messaging.stored",
     "synergy.storage.sqlite",
 )
-OF_PROCESSES = (  # what is only imported where the classes of all processes are checked
+OF_PROCESSES = (  # imported only for commands that check the classes of all processes
     "workers.event_stream_generator",
     "workers.single_session_worker",
 )
-CRASHED = 70  # as no command ends
+CRASHED = 70  # an exit code that no command uses
 
 
 def can_fork() -> bool:
-    """Whether nothing here would be lost, or wrong, in a fork.
+    """Whether this process can be forked safely.
 
-    What another thread holds would never be let go of. SQLite would take the locks of the
-    connections that are open here for locks of its own.
+    Locks that another thread holds would never be released in the fork, and SQLite would take the
+    file locks of connections that are open here for its own.
     """
     return threading.active_count() == 1 and not apsw.connections()
 
 
 def run(argv: Sequence[str], environment: Mapping[str, str], limit: float) -> tuple[int, str, str]:
-    """Runs a command to its end, for `limit` seconds at most: its exit code, and what it said."""
+    """Runs a command for at most `limit` seconds: its exit code and output."""
     is_checking = "check" in argv[:1] or {"start", "restart"} & set(argv[:2])
     for module in AT_HAND + (OF_PROCESSES if is_checking else ()):
         importlib.import_module(module)
@@ -77,7 +77,7 @@ def _become(
     """Runs `act` in the forked process, ends it with the exit code, and never returns."""
     code = CRASHED
     try:
-        gc.freeze()  # what was there is not this command's to collect
+        gc.freeze()  # objects of the tests need no collection here
         _leave_pytest(streams)
         os.chdir("/")
         os.environ.clear()
@@ -85,7 +85,7 @@ def _become(
         code = act()
         sys.stdout.flush()
         sys.stderr.flush()
-    except BaseException:  # noqa: BLE001 - told by the test, or nobody would know
+    except BaseException:  # noqa: BLE001 - the test reports it
         code = CRASHED
         os.write(2, traceback.format_exc().encode())
     finally:
@@ -93,7 +93,7 @@ def _become(
 
 
 def _leave_pytest(streams: Sequence[Path]) -> None:
-    """Has standard streams, a log and warnings as a new Python has them."""
+    """Resets standard streams, logging and warnings to those of a new Python."""
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     for number, path in enumerate(streams, 1):
         os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT), number)

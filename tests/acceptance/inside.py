@@ -1,6 +1,6 @@
-"""`launch.py` at work in a home, but in this process: the same answers without starting one more.
+"""Runs commands of `launch.py` on a home within this process, without starting another one.
 
-That commands work as processes is shown by those that tests start; see `kit`.
+Other tests run commands as processes; see `kit`.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from unittest.mock import patch
 from synergy.cli.main import main
 from tests.acceptance.kit import Home
 
-OF_PROCESSES = "SYNERGY_TEST_"  # how the context shall be in processes, not in this one
+OF_PROCESSES = "SYNERGY_TEST_"  # settings for the context in other processes only
 
 
 def run(home: Home, *argv: object, code: int | None = 0) -> str:
-    """What a command prints, which must end with this exit code (None: any)."""
-    given = home.environment(**home.patiently)
+    """Runs a command, expects this exit code (None: any), and returns what it prints."""
+    given = home.environment(**home.tolerant_store)
     environ = {name: value for name, value in given.items() if not name.startswith(OF_PROCESSES)}
     out, err = StringIO(), StringIO()
     with patch.dict(os.environ, environ, clear=True), redirect_stdout(out), redirect_stderr(err):
@@ -30,11 +30,11 @@ def run(home: Home, *argv: object, code: int | None = 0) -> str:
 
 
 def ask(home: Home, *argv: object, code: int | None = 0) -> Any:
-    """What a command answers with `--json`."""
+    """The `--json` output of a command."""
     return json.loads(run(home, *argv, "--json", code=code))
 
 
 def wait_for(home: Home, process: str, timeperiod: str, code: int = 0) -> Any:
-    """How a job ended, as `timetable wait` tells it; code 1: it cannot be done."""
-    seconds = ("--timeout", home.patience)
+    """The output of `timetable wait` for a job; code 1: the job cannot be done."""
+    seconds = ("--timeout", home.limit)
     return ask(home, "timetable", "wait", process, timeperiod, *seconds, code=code)

@@ -1,7 +1,7 @@
-"""A home of a test's own, and `launch.py` at work in it, as a user has it.
+"""A home of a test, and `launch.py` at work in it, as a user has it.
 
-Everything that runs is a real process. What a test waits for it finds out from the store, woken
-by the bus, or from `launch.py` itself; each wait has a limit.
+All processes are real. A test waits by reading the store, woken by the bus, or by asking
+`launch.py`; each wait has a limit.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ from tests.servers.standing_still import stand_still
 PROJECT = Path(__file__).parents[2]
 BOX = "dev-test"
 LIMIT = 180.0  # seconds after which a wait is given up
-PATIENCE = "timeoutMS=120000&connectTimeoutMS=60000"  # of a MongoDB URL
-STEP = 0.1  # seconds between two looks that nobody asked for
-PAUSE = 2.0  # seconds between two looks at everything, which cost a stand-in as much as work
+LONG_TIMEOUTS = "timeoutMS=120000&connectTimeoutMS=60000"  # options of a MongoDB URL
+STEP = 0.1  # seconds between two checks without a notification
+PAUSE = 2.0  # seconds between two checks that read whole collections
 
 Condition = Callable[[], Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
-    """How a command ended."""
+class CommandResult:
+    """The exit code and output of a command."""
 
     code: int
     out: str
@@ -68,7 +68,7 @@ class Home:
         self.path = path
         self.variables = {"box_id": BOX, "mx_port": str(free_port()), **variables}
         self.before_commands: Callable[[], None] | None = None  # called in their own process
-        self.patience = LIMIT  # seconds, more where a stand-in for a server does the work
+        self.limit = LIMIT  # seconds; more with the stand-in for MongoDB
         self._begun: list[subprocess.Popen[str]] = []
 
     @property
@@ -84,7 +84,7 @@ class Home:
         return {**kept, "SYNERGY_NO_VENV": "1", "COLUMNS": "100", **given}
 
     def begin(self, *argv: object, **more: str) -> subprocess.Popen[str]:
-        """Starts a command and does not wait for it; it is ended with the home."""
+        """Starts a command and does not wait for it; `end` kills it."""
         process = subprocess.Popen(
             [sys.executable, str(PROJECT / "launch.py"), *map(str, argv)],
             cwd="/",
@@ -98,27 +98,27 @@ class Home:
         self._begun.append(process)
         return process
 
-    def launch(self, *argv: object, code: int | None = 0, **more: str) -> Done:
+    def launch(self, *argv: object, code: int | None = 0, **more: str) -> CommandResult:
         """Runs a command to its end, and expects this exit code (None: any)."""
-        done = end_of(self.begin(*argv, **more), 2 * self.patience)
+        done = end_of(self.begin(*argv, **more), 2 * self.limit)
         assert code is None or done.code == code, (argv, done)
         return done
 
-    def run(self, *argv: object, code: int | None = 0, **more: str) -> Done:
-        """The same for what starts nothing: in a fork of this process, which is there at once."""
+    def run(self, *argv: object, code: int | None = 0, **more: str) -> CommandResult:
+        """Like `launch`, for commands that start no process: in a fork, which is faster."""
         if self.before_commands is not None or not forked.can_fork():
             return self.launch(*argv, code=code, **more)
         words, environment = [str(word) for word in argv], self.environment(**more)
-        limit = 2 * self.patience
-        done = Done(*forked.run(words, environment, limit))
+        limit = 2 * self.limit
+        done = CommandResult(*forked.run(words, environment, limit))
         assert code is None or done.code == code, (argv, done)
         return done
 
     def ask(self, *argv: object, code: int | None = 0, **more: str) -> Any:
-        """What a command answers with `--json`, however busy a stand-in for the store is."""
+        """The `--json` output of a command, with long timeouts for a MongoDB store."""
         if argv[0] == "supervisor":  # whose processes are to notice that it does not answer
             return self.launch(*argv, "--json", code=code, **more).json
-        return self.run(*argv, "--json", code=code, **{**self.patiently, **more}).json
+        return self.run(*argv, "--json", code=code, **{**self.tolerant_store, **more}).json
 
     def start(self) -> Any:
         """Starts the supervisor; all processes are up when it returns."""
@@ -128,8 +128,8 @@ class Home:
         self.launch("supervisor", "stop")
 
     def end(self) -> None:
-        """Stops everything that the test has started; nothing may be left."""
-        for pid in self.marked():  # nobody may be left stopped, or he could not end
+        """Stops everything that the test has started; fails if a process is left."""
+        for pid in self.marked():  # a stopped process could not end
             _signal(pid, signal.SIGCONT)
         if self.path.exists():
             self.run("supervisor", "stop")
@@ -140,27 +140,27 @@ class Home:
         assert self.marked() == {}
 
     def ingest_at_rest(self, log: Path, site: str) -> None:
-        """Has one session worker take a log in while nothing else runs."""
+        """Ingests a log with one session worker, while nothing else runs."""
         worker = self.begin("process", "start", "SingleSessionWorker", "--console")
         assert self.ask("ingest", log, "--site", site, "--wait")["waiting"] == 0
         worker.terminate()
         assert end_of(worker).code == 0
 
     def wait_for(self, process: str, timeperiod: str) -> None:
-        """Until the job is done, late data included."""
-        self.run("timetable", "wait", process, timeperiod, "--timeout", self.patience)
+        """Waits until the job is done, late data included."""
+        self.run("timetable", "wait", process, timeperiod, "--timeout", self.limit)
 
     def audit(self, **more: str) -> Any:
-        """What the audit says once nothing is unfinished; a period may have closed just now.
+        """The audit once nothing is unfinished; a period may have closed just now.
 
-        A stand-in for a server may be too busy to tell, and is asked again.
+        The audit is repeated if it fails: the stand-in for MongoDB may be too slow for it.
         """
 
         def look() -> Any:
             done = self.run("timetable", "audit", "--json", code=None, **more)
             return done.code in (0, 1) and done.json["unfinished"] == 0 and done.json
 
-        return until(look, self.patience, lambda: Event().wait(PAUSE))
+        return until(look, self.limit, lambda: Event().wait(PAUSE))
 
     def report(self, collection: str) -> list[dict[str, Any]]:
         return self.ask("report", collection)
@@ -175,27 +175,27 @@ class Home:
             }
 
     def started_over(self, before: dict[tuple[str, str], int]) -> set[tuple[str, str]]:
-        """The jobs of another generation than before; a period that closed since is not one."""
+        """The jobs whose generation has changed; periods that closed since do not count."""
         after = self.generations()
         assert before.keys() <= after.keys()
         return {key for key in after if after[key] != before.get(key, 1)}
 
     def project(self) -> Project:
-        return compose.open_project(PROJECT, self.environment(**self.patiently))
+        return compose.open_project(PROJECT, self.environment(**self.tolerant_store))
 
     @property
-    def patiently(self) -> dict[str, str]:
-        """The settings of somebody who has the time to wait for a stand-in that is busy."""
+    def tolerant_store(self) -> dict[str, str]:
+        """The store setting with long timeouts, for a slow stand-in for MongoDB."""
         store = self.variables.get("store", "")
-        return {"store": f"{store}?{PATIENCE}"} if store.startswith("mongodb:") else {}
+        return {"store": f"{store}?{LONG_TIMEOUTS}"} if store.startswith("mongodb:") else {}
 
     def deployment(self) -> Deployment:
         return self.project().deployment
 
-    def story(self) -> Story:
-        """The journal so far, which must be legal."""
+    def check_journal(self) -> None:
+        """Fails unless the journal so far is legal."""
         with self.store() as store:
-            return Story(store, self.deployment())
+            JournalCheck(store, self.deployment())
 
     # The store and the bus
 
@@ -210,15 +210,15 @@ class Home:
         return closing(compose.open_bus(self.project(), store))
 
     def dump(self) -> dict[str, list[tuple[Any, ...]]]:
-        """All that the store holds, by table."""
+        """The content of the store, by table."""
         with self.store(), closing(apsw.Connection(str(self.path / "synergy.db"))) as connection:
             tables = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").get
             return {table: list(connection.execute(f'SELECT * FROM "{table}"')) for table in tables}
 
     def until(self, look: Callable[[Store], Any], limit: float = LIMIT) -> Any:
-        """The first true answer of `look`, which is asked whenever something has happened."""
+        """The first true result of `look`, which is called after each notification."""
         with self.store() as store, self.bus(store) as bus:
-            listener = bus.listener("scheduler")  # rung by workers, operators and ingests
+            listener = bus.listener("scheduler")  # notified by workers, operators and ingests
             try:
                 return until(lambda: look(store), limit, lambda: listener.wait(STEP))
             finally:
@@ -227,7 +227,7 @@ class Home:
     def until_unit(
         self, process: str, state: UnitState, timeperiod: str = "", attempt: int = 0
     ) -> UnitOfWork:
-        """A unit of the process in that state, of that timeperiod and attempt if they are given."""
+        """Waits for a unit of the process in this state (and of this timeperiod and attempt)."""
 
         def look(store: Store) -> UnitOfWork | None:
             found, _ = store.units.find(process, state)
@@ -245,7 +245,7 @@ class Home:
     # Processes
 
     def marked(self) -> dict[int, str]:
-        """Everything alive that carries a marker of this home: pid and slot."""
+        """All live processes that carry a marker of this home: pid and slot."""
         if not self.path.exists():
             return {}
         leftovers = ProcessHost(self.path, PROJECT).leftovers()
@@ -257,7 +257,7 @@ class Home:
             return self.leaders_in(store)
 
     def leaders_in(self, store: Store) -> dict[str, int]:
-        """The same, by a store that is open."""
+        """Like `leaders`, with an open store."""
         return {
             f"{seen.process}/{seen.instance}": seen.pid
             for seen in store.boxes.observed(self.box)
@@ -270,7 +270,7 @@ class Home:
         return 0 if holder is None else holder.pid
 
     def until_all_run(self, *slots: str) -> dict[str, int]:
-        """Until each slot (by default, those that the supervisor knows) lives; the leaders."""
+        """Waits until all slots run (default: all that are not stopped); returns `leaders`."""
 
         def look(store: Store) -> dict[str, int] | None:
             wanted = slots or [
@@ -294,7 +294,7 @@ def _step() -> None:
 
 
 def until(look: Condition, limit: float = LIMIT, pause: Callable[[], object] = _step) -> Any:
-    """The first true answer of `look`; fails after `limit` seconds."""
+    """The first true result of `look`; fails after `limit` seconds."""
     clock = SystemClock()
     deadline = clock.monotonic() + limit
     while not (found := look()):
@@ -303,9 +303,9 @@ def until(look: Condition, limit: float = LIMIT, pause: Callable[[], object] = _
     return found
 
 
-def end_of(process: subprocess.Popen[str], limit: float = 2 * LIMIT) -> Done:
+def end_of(process: subprocess.Popen[str], limit: float = 2 * LIMIT) -> CommandResult:
     out, err = process.communicate(timeout=limit)
-    return Done(process.returncode, out, err)
+    return CommandResult(process.returncode, out, err)
 
 
 def kill(pid: int) -> None:
@@ -329,7 +329,7 @@ def _signal(pid: int, number: signal.Signals) -> None:
 
 
 def pause(home: Home, pid: int) -> None:
-    """SIGSTOP, at a moment when the process holds no lock of the store."""
+    """Stops the process with SIGSTOP at a moment when it holds no lock of the store."""
 
     def is_free() -> bool:
         stand_still(pid)
@@ -342,7 +342,7 @@ def pause(home: Home, pid: int) -> None:
 
 
 def resume(pid: int) -> None:
-    """SIGCONT."""
+    """Continues the process with SIGCONT."""
     _signal(pid, signal.SIGCONT)
 
 
@@ -372,12 +372,12 @@ _UNIT_MOVES = {
 }
 
 
-class Story:
-    """The journal, read from its beginning and checked entry by entry.
+class JournalCheck:
+    """Reads the journal from its beginning and checks each entry.
 
     Each move must be one of the tables, from the state and generation that the moves before it
-    left. So a job is finished once in each generation, a unit once at all, and an attempt of a
-    unit is claimed once.
+    left. So a job is finished once in each generation, a unit is finished once, and an attempt of
+    a unit is claimed once.
     """
 
     def __init__(self, store: Store, deployment: Deployment) -> None:

@@ -1,8 +1,7 @@
-"""A place for a home whose room a test can take away and give back.
+"""A folder for a home whose disk space a test can use up and free again.
 
-As root: a small file system in memory, filled to the last byte. Without the right to mount one,
-a stand-in: the limit for the size of files, set for every process of the home, lets no file
-grow, which the store meets as a failing write instead of a full disk.
+As root it is a small file system in memory, filled to the last byte. Without the right to mount
+one, a limit on the size of files for every process of the home makes writes of the store fail.
 """
 
 from __future__ import annotations
@@ -19,10 +18,10 @@ BLOCK = 64 << 10
 
 
 class Disk:
-    """A file system of its own; `said` is what the store says of a write that finds no room."""
+    """A small file system; `said` is part of the store's error for a write without space."""
 
     said = "no space is left"
-    before_commands = None  # whatever runs on the disk meets its end
+    before_commands = None  # a full disk needs no limits on processes
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -39,8 +38,8 @@ class Disk:
         (self.path / "ballast").unlink()
 
 
-class Limit:
-    """No file may grow, for those processes and for commands that begin with `before_commands`."""
+class FileSizeLimit:
+    """Lets no file grow, in given processes and in commands that call `before_commands`."""
 
     said = "failed"
 
@@ -61,18 +60,18 @@ class Limit:
             )
 
     def before_commands(self) -> None:
-        """To be called in a process before its program begins."""
+        """Sets the limit in a new process, before its program begins."""
         if self._is_full:
             resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
 
 
 @contextmanager
-def a_room(path: Path) -> Iterator[Disk | Limit]:
-    """A folder at `path` with little room."""
+def a_room(path: Path) -> Iterator[Disk | FileSizeLimit]:
+    """A folder at `path` with limited space."""
     path.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", f"size={SIZE}", "synergy-test", str(path)]
     if os.geteuid() or subprocess.run(mount, capture_output=True).returncode:
-        yield Limit(path)
+        yield FileSizeLimit(path)
         return
     try:
         yield Disk(path)

@@ -1,7 +1,7 @@
 """An access log, from the file to the year, through the whole system.
 
-It is a log of visits that were planned, so its figures are known. What a real log comes to is shown
-within a process, by `tests/service/test_suite.py`.
+The log is generated, so its figures are known. `tests/service/test_suite.py` processes a real log
+within one process.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pytest
 
 from synergy.clock import SystemClock
 from tests.acceptance import inside, visits
-from tests.acceptance.boxes.show import IS_LONG
+from tests.acceptance.boxes.cluster import IS_LONG
 from tests.acceptance.kit import BOX
 from tests.acceptance.visits import CLIENT, DIGITS, SITE
 from tests.access_log import DAYS, FIRST_DAY, access_log
@@ -23,7 +23,7 @@ START = f"{FIRST_DAY:%Y%m%d}00"
 EACH_DAY = [f"{FIRST_DAY + timedelta(days=n):%Y%m%d}00" for n in range(DAYS)]
 A_WEEK_LATER = [f"{FIRST_DAY + timedelta(days=n + 7):%Y%m%d}00" for n in range(DAYS)]
 SERVERS_LIMIT = 900.0  # seconds: the stand-in for MongoDB reads whole collections
-LAST = (  # when these are done, so is everything that the log's days are read for
+LAST = (  # when these are done, all results of the log are complete
     ("SiteYearlyAggregator", "2015000000"),
     ("ClientYearlyAggregator", "2015000000"),
     ("YearlyReportExporter", "2015000000"),
@@ -48,26 +48,26 @@ def log(tmp_path):
 
 @pytest.fixture(params=["one file", *(["MongoDB and RabbitMQ"] if IS_LONG else [])])
 def any_home(request, homes):
-    """The embedded default, and the production engines: two settings, and nothing else.
+    """A home with the embedded default, and in the long form one with the production engines.
 
-    Usually it is three boxes alone that show a log, a smaller one, through production engines.
+    In the short form only the three boxes process a (smaller) log through production engines.
     """
     if request.param == "one file":
         return homes(start_timeperiod=START)
     store, bus = request.getfixturevalue("mongodb_url"), request.getfixturevalue("rabbitmq_url")
     made = homes(start_timeperiod=START, store=store, bus=bus)
-    made.patience = SERVERS_LIMIT
+    made.limit = SERVERS_LIMIT
     return made
 
 
 def ingested(home, log):
-    """What is told of a log; a stand-in may take longer than an `ingest` waits by itself."""
-    waits = ("--wait",) if home.patience == SERVERS_LIMIT else ()
+    """The report of `ingest`; the stand-in for MongoDB may need longer than `ingest` waits."""
+    waits = ("--wait",) if home.limit == SERVERS_LIMIT else ()
     return home.ask("ingest", log, "--site", SITE, *waits)
 
 
 def wait_for_all(home):
-    """Until the log's days are done for good, and every other period up to now is closed."""
+    """Waits until the log's days are done, and all other periods up to now are accounted for."""
     last_year = f"{SystemClock().now().year - 1}000000"
     for process, timeperiod in (*LAST, *((name, last_year) for name in YEARLY)):
         inside.wait_for(home, process, timeperiod)
@@ -75,7 +75,7 @@ def wait_for_all(home):
 
 
 def expected(found):
-    """What each collection must hold."""
+    """The expected content of each collection."""
     return {name: visits.statistics(found, name.partition("_")[2]) for name in PROCESSES}
 
 
@@ -83,25 +83,27 @@ def reports(home):
     return {name: home.report(name) for name in PROCESSES}
 
 
-def test_from_the_file_to_the_year(any_home, log, tmp_path):
+def test_a_log_is_processed_exactly_once_from_hours_to_years(any_home, log, tmp_path):
     home = any_home
     started = home.start()
     assert started["outcome"] == "started"
 
-    told = ingested(home, log)
+    report = ingested(home, log)
     read = len(A_LOG.lines) - len(A_LOG.rejected)
     sessions = len(A_LOG.visits())
-    assert (told["lines"], told["accepted"], told["rejected"]) == (10_000, read, 12)
-    assert [sample["line"] for sample in told["samples"]] == A_LOG.rejected[:10]
-    assert (told["sessions"], told["hours"]) == (sessions, len(A_LOG.hours))
-    assert (told["waiting"], told["problems"], told["early_events"]) == (0, [], 0)
+    assert (report["lines"], report["accepted"], report["rejected"]) == (10_000, read, 12)
+    assert [sample["line"] for sample in report["samples"]] == A_LOG.rejected[:10]
+    assert (report["sessions"], report["hours"]) == (sessions, len(A_LOG.hours))
+    assert (report["waiting"], report["problems"], report["early_events"]) == (0, [], 0)
     wait_for_all(home)
 
     rows = reports(home)
     assert {n: visits.reported(r) for n, r in rows.items()} == expected(A_LOG.visits())
     assert_levels_add_up(rows)
     assert {row["client_id"] for row in rows["client_daily"]} == {CLIENT}
-    assert [row["timeperiod"] for row in home.report("alert_daily")] == A_WEEK_LATER  # silence
+    assert [
+        row["timeperiod"] for row in home.report("alert_daily")
+    ] == A_WEEK_LATER  # no data any more
 
     audit = home.audit()
     assert audit["unexplained"] == []
@@ -154,11 +156,11 @@ def assert_doubled_start_changes_nothing(home, pid):
 
 
 def assert_a_second_log_starts_over_what_it_touches(home, folder):
-    """It has other visitors of the same days."""
+    """Ingests a log with other visitors on the same days."""
     before = home.generations()
     second, hours = write_second_log(folder / "second.log")
-    told = home.ask("ingest", second, "--site", SITE)
-    assert (told["rejected"], told["hours"]) == (0, len(hours))
+    report = home.ask("ingest", second, "--site", SITE)
+    assert (report["rejected"], report["hours"]) == (0, len(hours))
     wait_for_all(home)
 
     started_over = home.started_over(before)
@@ -171,7 +173,7 @@ def assert_a_second_log_starts_over_what_it_touches(home, folder):
         found = [*A_LOG.visits(), *visits.visits(lines)]
     assert {n: visits.reported(r) for n, r in reports(home).items()} == expected(found)
     assert home.audit()["unexplained"] == []
-    home.story()
+    home.check_journal()
 
 
 def write_second_log(path):

@@ -75,19 +75,19 @@ def test_check_lists_all_mistakes_at_once(mistaken):
 def test_nothing_starts_with_mistakes(mistaken, argv):
     done = mistaken.launch(*argv, code=CONFIGURATION)
 
-    told = [line for line in done.err.splitlines() if line.startswith("error: ")]
+    errors = [line for line in done.err.splitlines() if line.startswith("error: ")]
     # classes are only imported where everything is about to be started
     expected = MISTAKES if argv[0] == "supervisor" else [m for m in MISTAKES if "Nowhere" not in m]
-    assert len(told) == len(expected)
+    assert len(errors) == len(expected)
     for mistake in expected:
-        assert any(mistake in line for line in told), mistake
+        assert any(mistake in line for line in errors), mistake
     assert done.out == ""
     assert not mistaken.path.exists()
 
 
 @pytest.fixture(scope="module")
 def working(module_homes):
-    """A home of an unusual name, in which processes are at work."""
+    """A running home with an unusual name."""
     home = module_homes(
         f"with spaces, ünïcödé, $HOME and 'quotes'/{'long' * 50}",
         start_timeperiod=START,
@@ -121,7 +121,7 @@ def test_a_restart_with_mistakes_stops_nothing(working):
         ({"start_timeperiod": "2999010100"}, "is in the future"),
     ],
 )
-def test_settings_that_lead_nowhere(homes, variables, reason):
+def test_unusable_settings_are_refused_with_the_reason(homes, variables, reason):
     home = homes()
 
     done = home.run("supervisor", "start", code=CONFIGURATION, **variables)
@@ -149,7 +149,7 @@ def reading(module_homes):
 
 
 def sessions(home):
-    """All that came of what was read so far."""
+    """The sessions of all logs that were ingested so far."""
     with home.store() as store:
         assert store.messages.depths() == {}
         assert store.messages.buried() == []
@@ -174,7 +174,9 @@ def test_a_file_that_is_no_log_is_refused(reading, tmp_path, name, content, reas
     assert reason in done.err
     assert "Traceback" not in done.err
     assert sessions(reading) == before
-    assert [p.name for p in tmp_path.iterdir() if p.is_file()] == [name]  # no .rejected unasked
+    assert [p.name for p in tmp_path.iterdir() if p.is_file()] == [
+        name
+    ]  # no .rejected file without --rejects
 
 
 def test_an_empty_file_is_read_and_adds_nothing(reading, tmp_path):
@@ -188,8 +190,8 @@ def test_an_empty_file_is_read_and_adds_nothing(reading, tmp_path):
     assert sessions(reading) == before
 
 
-def test_bad_lines_stop_nothing(reading, tmp_path):
-    """A megabyte in one line and binary rubbish among good lines; good lines in a torn file."""
+def test_good_lines_are_accepted_among_bad_ones_and_before_a_torn_end(reading, tmp_path):
+    """The first file has a line of a megabyte and binary data; the second is cut off."""
     path = tmp_path / "mixed"
     path.write_bytes(line(1) + b"x" * 1_000_000 + b"\n" + line(2) + bytes(range(32)) + b"\n")
 
@@ -231,7 +233,7 @@ def test_no_file_is_read_if_one_of_them_cannot_be(reading, tmp_path, name, code,
 
 @pytest.fixture(scope="module")
 def rested(module_homes, tmp_path_factory):
-    """A home in which a unit was processed, and nothing runs any more."""
+    """A stopped home with a processed unit."""
     log = tmp_path_factory.mktemp("logs") / "access.log"
     at = datetime.strptime(f"{HOUR} +0000", "%Y%m%d%H %z")
     log.write_text(f'192.0.2.1 - - [{at:%d/%b/%Y:%H}:10:00 +0000] "GET / HTTP/1.1" 200 5\n')
@@ -271,7 +273,7 @@ def test_a_refused_command_gives_its_reason_and_changes_nothing(rested, code, co
 
 
 @pytest.mark.parametrize(
-    ("command", "told"),
+    ("command", "text"),
     [
         ("supervisor status", "no supervisor runs"),
         ("supervisor stop", "nothing to stop"),
@@ -283,14 +285,14 @@ def test_a_refused_command_gives_its_reason_and_changes_nothing(rested, code, co
         ("box id", "dev-test"),
     ],
 )
-def test_commands_that_need_no_store_create_none(homes, command, told):
+def test_commands_that_need_no_store_create_none(homes, command, text):
     home = homes()
 
-    assert told in home.run(*command.split()).out
+    assert text in home.run(*command.split()).out
     assert not home.path.exists()
 
 
-def test_a_reader_that_leaves_early_harms_nothing(rested):
+def test_a_closed_pipe_ends_a_command_without_an_error(rested):
     """`launch.py process list | head -1`, with the pipe closed before anything is written."""
     process = rested.begin("process", "list")
     process.stdout.close()
@@ -302,7 +304,7 @@ def test_a_reader_that_leaves_early_harms_nothing(rested):
     assert rested.dump() == rested.dumped
 
 
-# Places that are not what they should be
+# Unusable stores and homes
 
 
 def rubbish(path):

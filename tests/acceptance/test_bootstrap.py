@@ -1,8 +1,8 @@
-"""`launch.py` makes its own environment, once, and says what to do when it cannot.
+"""`launch.py` creates its own environment once, and names the remedy when it cannot.
 
-Each test works on a small project of its own: the real `launch.py`, a command line that tells
-where it runs, and requirements that need no network: wheels that the test makes. Making an
-environment and running pip takes seconds, so what several tests begin with is made once.
+Each test works on a small project of its own: the real `launch.py`, a command line that prints
+where it runs, and requirements without network: wheels that the test builds. Creating an
+environment and running pip takes seconds, so tests copy environments that were created once.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def a_project(path: Path, requirements: str = "# nothing\n") -> Path:
 
 @dataclass(frozen=True)
 class Made:
-    """A project whose environment was made, and what was told meanwhile by each command."""
+    """A project with an environment; exit code and output of the commands that created it."""
 
     project: Path
     ended: list[tuple[int, str, str]]
@@ -56,7 +56,7 @@ class Made:
 
 @pytest.fixture(scope="module")
 def fresh(tmp_path_factory):
-    """Two commands at once that found no environment; no packages are required."""
+    """Two commands started at once without an environment; no packages are required."""
     project = a_project(tmp_path_factory.mktemp("fresh") / "project")
     racing = [begin(project, "go", str(n), HOME=str(project.parent)) for n in range(2)]
     told = [process.communicate(timeout=120) for process in racing]
@@ -65,7 +65,7 @@ def fresh(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def installed(fresh, tmp_path_factory):
-    """An environment to which `alpha` 1.0 was added when it was required."""
+    """An environment in which `alpha` 1.0 was installed."""
     folder = tmp_path_factory.mktemp("installed")
     project = a_project(folder / "project", locked(folder, "alpha", "1.0"))
     copy_environment(fresh.project, project)
@@ -85,7 +85,7 @@ def copy_environment(one: Path, other: Path) -> None:
 
 
 def a_wheel(folder: Path, name: str, version: str, body: str = "") -> Path:
-    """A package of one module, as an index would have it."""
+    """A wheel with one module."""
     path = folder / f"{name}-{version}-py3-none-any.whl"
     info = f"{name}-{version}.dist-info"
     files = {
@@ -101,7 +101,7 @@ def a_wheel(folder: Path, name: str, version: str, body: str = "") -> Path:
 
 
 def locked(folder: Path, name: str, version: str) -> str:
-    """A lock of one package, found in the folder."""
+    """A requirements file that locks one package, found in the folder."""
     digest = hashlib.sha256(a_wheel(folder, name, version).read_bytes()).hexdigest()
     return f"--find-links {folder}\n{name}=={version} \\\n    --hash=sha256:{digest}\n"
 
@@ -111,7 +111,7 @@ def python_of(project: Path) -> Path:
 
 
 def packages(project: Path) -> dict[str, str]:
-    """What is installed, but for what an empty environment has."""
+    """The installed packages and versions, without pip and setuptools."""
     infos = project.glob(".venv/lib/*/site-packages/*.dist-info")
     found = dict(info.stem.split("-", 1) for info in infos)
     return {name: found[name] for name in found if name not in ("pip", "setuptools")}
@@ -122,7 +122,7 @@ def made_at(project: Path) -> list[int]:
 
 
 def environment(**more: str) -> dict[str, str]:
-    """A user's; what Python has compiled lies in the environment, so that copies have it too."""
+    """A user's variables; bytecode is kept in the environment, so that copies contain it."""
     others = ("PIP_", "SYNERGY_", "PYTHONPYCACHEPREFIX", "PYTHONDONTWRITEBYTECODE")
     kept = {k: v for k, v in os.environ.items() if not k.startswith(others)}
     return {**kept, "PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": os.devnull, **more}
@@ -152,7 +152,7 @@ def load(project: Path):
     return module
 
 
-def test_from_a_fresh_copy_to_a_command_and_never_set_up_twice(fresh):
+def test_the_first_of_two_commands_creates_the_environment_once(fresh):
     project, told = fresh.project, []
     for number, (code, out, err) in enumerate(fresh.ended):
         told += err.splitlines()
@@ -162,7 +162,7 @@ def test_from_a_fresh_copy_to_a_command_and_never_set_up_twice(fresh):
             "argv": ["go", str(number)],
             "path": str(project),
         }
-    assert told.count("Making the environment .venv ...") == 1  # on a pipe too, and by one of them
+    assert told.count("Making the environment .venv ...") == 1  # by one of them, on a pipe too
     assert told.count("The environment is ready.") == 1
     made = made_at(project)
 
@@ -172,7 +172,7 @@ def test_from_a_fresh_copy_to_a_command_and_never_set_up_twice(fresh):
     assert not {".cache", ".config", ".local"} & set(os.listdir(project.parent))  # its HOME
 
 
-def test_an_update_installs_in_place_and_says_how_far_it_is(installed, project, tmp_path):
+def test_an_update_installs_in_place_and_shows_its_progress(installed, project, tmp_path):
     ((code, _, err),) = installed.ended
     assert code == 7
     assert err.splitlines() == [
@@ -195,7 +195,7 @@ def test_an_update_installs_in_place_and_says_how_far_it_is(installed, project, 
     assert launch(project, "go")[2] == ""
 
 
-def test_only_test_and_bench_have_what_tests_need(project, tmp_path, monkeypatch):
+def test_only_test_and_bench_install_the_test_requirements(project, tmp_path, monkeypatch):
     (project / "requirements-test.txt").write_text(locked(tmp_path, "trial", "1.0"))
     for words in (["supervisor", "start"], ["test", "-h"], ["bench", "--help"], ["install"]):
         assert launch(project, *words)[0] in (0, 7)
@@ -205,7 +205,7 @@ def test_only_test_and_bench_have_what_tests_need(project, tmp_path, monkeypatch
     assert packages(project) == {"alpha": "1.0", "trial": "1.0"}
 
     (project / "requirements-test.txt").write_text(locked(tmp_path, "trial", "2.0"))
-    assert launch(project, "check")[2] == ""  # which has no use for it
+    assert launch(project, "check")[2] == ""  # check needs no test packages
     inside = subprocess.run(
         [python_of(project), project / "launch.py", "bench"], env=environment(), capture_output=True
     )
@@ -224,7 +224,7 @@ def test_an_installation_that_was_interrupted_is_done_again(project):
     (module,) = project.glob(".venv/lib/*/site-packages/alpha.py")
 
     stamp.write_text("unfinished\n")  # as it is from the first moment of an installation
-    module.unlink()  # what pip takes for installed, by the metadata that were written already
+    module.unlink()  # pip would take the package for installed, because of its metadata
     assert launch(project, "go")[0] == 7
     assert module.exists()
     assert packages(project) == {"alpha": "1.0"}
@@ -240,7 +240,7 @@ def test_another_python_recreates_the_environment_with_local_packages(
     run = launcher.run
 
     def run_quickly(step, command, *rest):
-        """Copies the pip that another environment has, instead of unpacking it once more."""
+        """Copies pip from another environment, which is faster than `ensurepip`."""
         if "ensurepip" in command:
             places = [next(p.glob(".venv/lib/*/site-packages")) for p in (fresh.project, project)]
             shutil.copytree(*places, dirs_exist_ok=True)
@@ -339,8 +339,7 @@ def mounted(path, options):
         subprocess.run(["umount", str(path)], check=True)
 
 
-def test_it_says_its_version_and_is_run_by_its_name(tmp_path):
-    """With no environment, and without making one."""
+def test_version_works_without_an_environment_and_launch_is_executable(tmp_path):
     project = a_project(tmp_path)
     done = subprocess.run([project / "launch.py", "--version"], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "synergy 1.2.3\n")
@@ -363,7 +362,7 @@ def test_install_has_help(tmp_path):
     assert not (project / ".venv").exists()
 
 
-def test_its_own_environment_can_be_switched_off(tmp_path):
+def test_the_environment_can_be_disabled(tmp_path):
     project = a_project(tmp_path)
 
     code, out, _ = launch(project, "go", SYNERGY_NO_VENV="1")

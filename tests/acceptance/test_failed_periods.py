@@ -1,4 +1,4 @@
-"""No failure is ever green: what fails is seen, what is made from it waits, a retry mends it."""
+"""Failed periods are visible, periods that depend on them wait, and a retry repairs them."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tests.delivery.receivers import answers, receiving
 
 TODAY = datetime.now(UTC)
 LAST = TODAY.replace(day=1) - timedelta(days=1)
-MONTH = f"{LAST:%Y%m}0000"  # the one that is over
-CALM, HARD = (f"{LAST - timedelta(days=days):%Y%m%d}00" for days in (1, 0))  # its last two days
+MONTH = f"{LAST:%Y%m}0000"  # the previous month
+FIRST_DAY, LAST_DAY = (f"{LAST - timedelta(days=days):%Y%m%d}00" for days in (1, 0))
 YESTERDAY = f"{TODAY - timedelta(days=1):%Y%m%d}00"
 
 
 def a_home(make, failures, start, context="failing"):
-    """One that is ready to be started; what shall fail is told in files."""
+    """A home that is not started yet; periods fail while their file exists."""
     home = make(
         start_timeperiod=start,
         context=f"tests.acceptance.deployments.{context}",
@@ -36,7 +36,7 @@ def a_home(make, failures, start, context="failing"):
 
 @pytest.fixture(scope="module")
 def home(module_homes, tmp_path_factory):
-    """One of yesterday, whose nightly commands fail, and today."""
+    """A running home with yesterday, whose nightly commands fail, and today."""
     home = a_home(module_homes, tmp_path_factory.mktemp("failures"), YESTERDAY)
     home.nightly = [fail(home, process, YESTERDAY) for process in ("Nightly", "Careless")]
     home.start()
@@ -44,7 +44,7 @@ def home(module_homes, tmp_path_factory):
 
 
 def write(home, collection, timeperiod, count):
-    """So many rows of a period, in one document of each number."""
+    """Writes `count` rows of a period, each with its own key."""
     keys = [(f"d{number}", timeperiod) for number in range(count)]
     with home.store() as store:
         store.documents.update(
@@ -57,7 +57,7 @@ def write(home, collection, timeperiod, count):
 
 
 def job(home, process, timeperiod):
-    """The job as `timetable show` tells it."""
+    """The job in the output of `timetable show`."""
     year = int(timeperiod[:4])
     window = ["--from", f"{year}000000", "--to", f"{year + 1}000000"]
     trees = inside.ask(home, "timetable", "show", *window)["trees"]
@@ -70,31 +70,32 @@ def until_in(home, state, process, timeperiod):
 
 
 def fail(home, process, timeperiod):
-    told = home.failures / f"{process}-{timeperiod}"
-    told.touch()
-    return told
+    """Lets the period fail while the file that this returns exists."""
+    file = home.failures / f"{process}-{timeperiod}"
+    file.touch()
+    return file
 
 
 def kill_all(home):
-    """kill -9 of everything, which is then started again."""
+    """kill -9 of all processes, then a new start."""
     for pid in (home.supervisor(), *home.leaders().values()):
         kill(pid)
     home.start()
 
 
 def kill_each(home, *processes):
-    """kill -9 of these, which the supervisor starts again."""
+    """kill -9 of these processes, which the supervisor restarts."""
     slots = [f"{process}/1" for process in processes]
     leaders = home.until_all_run(*slots)
     for slot in slots:
         kill(leaders[slot])
 
 
-def test_two_days_of_481_rows_of_which_an_hour_fails(homes, tmp_path):
-    """One is mended in peace, one with kill -9 of everything at each turn."""
-    home = a_home(homes, tmp_path, CALM, "summing")
-    bad = {day: f"{day[:8]}05" for day in (CALM, HARD)}
-    told = {day: fail(home, "Hour", hour) for day, hour in bad.items()}
+def test_failed_hours_hold_back_days_and_a_retry_completes_them(homes, tmp_path):
+    """One day is repaired undisturbed, the other with kill -9 of all processes at each step."""
+    home = a_home(homes, tmp_path, FIRST_DAY, "summing")
+    bad = {day: f"{day[:8]}05" for day in (FIRST_DAY, LAST_DAY)}
+    failures = {day: fail(home, "Hour", hour) for day, hour in bad.items()}
     for day in bad:
         for hour in range(24):
             write(home, "raw", f"{day[:8]}{hour:02}", 20 + (hour == 7))
@@ -104,37 +105,41 @@ def test_two_days_of_481_rows_of_which_an_hour_fails(homes, tmp_path):
         for day, hour in bad.items():
             until_in(home, "failed", "Hour", hour)
             inside.wait_for(home, "Hour", f"{day[:8]}23")
-        assert_fails(home, CALM, bad[CALM])
+        assert_fails(home, FIRST_DAY, bad[FIRST_DAY])
         assert {leaf["timeperiod"] for leaf in leaves(home, "Month", MONTH)} == set(bad.values())
         assert inside.ask(home, "timetable", "audit", code=1)["failed"] == 2
         assert sums(home, "day") == {}
 
-        told[CALM].unlink()
-        inside.run(home, "timetable", "retry", "Hour", bad[CALM], "--reason", "the disk is back")
-        inside.wait_for(home, "Day", CALM)
-        home.until(lambda store: told_of(store) == 1)
+        failures[FIRST_DAY].unlink()
+        inside.run(
+            home, "timetable", "retry", "Hour", bad[FIRST_DAY], "--reason", "the disk is back"
+        )
+        inside.wait_for(home, "Day", FIRST_DAY)
+        home.until(lambda store: notified_days(store) == 1)
 
         kill_all(home)
-        assert_fails(home, HARD, bad[HARD])
-        assert [leaf["timeperiod"] for leaf in leaves(home, "Month", MONTH)] == [bad[HARD]]
+        assert_fails(home, LAST_DAY, bad[LAST_DAY])
+        assert [leaf["timeperiod"] for leaf in leaves(home, "Month", MONTH)] == [bad[LAST_DAY]]
         assert inside.ask(home, "timetable", "audit", code=1)["failed"] == 1
-        assert sums(home, "day") == {CALM: 481}
+        assert sums(home, "day") == {FIRST_DAY: 481}
 
-        told[HARD].unlink()
-        inside.run(home, "timetable", "retry", "Hour", bad[HARD], "--reason", "the disk is back")
+        failures[LAST_DAY].unlink()
+        inside.run(
+            home, "timetable", "retry", "Hour", bad[LAST_DAY], "--reason", "the disk is back"
+        )
         kill_all(home)
         inside.wait_for(home, "Month", MONTH)
-        assert sums(home, "day") == {CALM: 481, HARD: 481}
+        assert sums(home, "day") == {FIRST_DAY: 481, LAST_DAY: 481}
         assert sums(home, "month") == {MONTH: 962}
         assert home.audit()["failed"] == 0
-        home.until(lambda store: told_of(store) == 2)
+        home.until(lambda store: notified_days(store) == 2)
         calls = {(call.headers["idempotency-key"], call.body) for call in receiver.calls}
-        assert sorted(body for _, body in calls) == [CALM.encode(), HARD.encode()]
-    home.story()
+        assert sorted(body for _, body in calls) == [FIRST_DAY.encode(), LAST_DAY.encode()]
+    home.check_journal()
 
 
 def add_hook(home, receiver):
-    """A schedule that tells the receiver of each day that is done."""
+    """Adds a schedule that calls the receiver for each processed day."""
     hook = {
         "name": "told",
         "target": f"http://127.0.0.1:{receiver.port}/hook",
@@ -147,12 +152,12 @@ def add_hook(home, receiver):
 
 
 def leaves(home, process, timeperiod):
-    """Why the job cannot be done."""
+    """The causes for which the job cannot be done."""
     return inside.wait_for(home, process, timeperiod, code=1)["leaves"]
 
 
-def told_of(store):
-    """Of how many days the receiver was told, if nothing is under way."""
+def notified_days(store):
+    """The number of processed runs of the schedule; None while one is unfinished."""
     runs, _ = store.runs.find(schedule="told", limit=1000)
     states = Counter(run.state for run in runs)
     done, skipped = states[RunState.PROCESSED], states[RunState.SKIPPED]
@@ -160,7 +165,7 @@ def told_of(store):
 
 
 def assert_fails(home, day, hour):
-    """The day waits for its hour, which has failed, and is told how that is mended."""
+    """The day waits for its failed hour, and the cause names the remedy."""
     (leaf,) = leaves(home, "Day", day)
     assert (leaf["kind"], leaf["process"], leaf["timeperiod"]) == ("failed", "Hour", hour)
     assert "no such disk" in leaf["text"]
@@ -194,26 +199,26 @@ def test_a_failed_nightly_command_stays_visible_until_a_decision(home):
     for process in ("Nightly", "Careless"):
         inside.run(home, "timetable", "reprocess", process, YESTERDAY)
         inside.wait_for(home, process, YESTERDAY)
-    home.story()
+    home.check_journal()
 
 
 def test_an_open_hour_that_fails_and_recovers_ends_with_all_its_rows(home):
     now = f"{datetime.now(UTC):%Y%m%d%H}"
-    told = fail(home, "Stream", now)
+    failure = fail(home, "Stream", now)
     write(home, "events", now, 2)
     until_in(home, "failed", "Stream", now)
     kill_each(home, "Scheduler", "Stream")
-    told.unlink()
+    failure.unlink()
     write(home, "events", now, 3)
     kill_each(home, "Scheduler")
 
     home.until(lambda _: sums(home, "stream") == {now: 3})
 
     assert job(home, "Stream", now)["state"] in ("in_progress", "processed")
-    home.story()
+    home.check_journal()
 
 
-def test_a_skip_of_the_present_hour_holds_until_a_reprocess(home):
+def test_a_skip_of_the_current_hour_holds_until_a_reprocess(home):
     now = f"{datetime.now(UTC):%Y%m%d%H}"
     day = now[:8] + "00"
     write(home, "raw", now, 1)
@@ -226,4 +231,4 @@ def test_a_skip_of_the_present_hour_holds_until_a_reprocess(home):
     assert "a reprocess brings in" in inside.ask(home, "timetable", "why", "Hour", now)["text"]
     inside.run(home, "timetable", "reprocess", "Hour", now)
     assert job(home, "Hour", now)["state"] == job(home, "Day", day)["state"] == "embryo"
-    home.story()
+    home.check_journal()

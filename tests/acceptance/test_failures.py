@@ -1,4 +1,4 @@
-"""What the system does when the machine, the store or a message misbehaves."""
+"""Recovery from paused processes, malformed messages, full disks and defective workers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from synergy.model.unit_of_work import UnitState
 from synergy.runtime import identity
 from synergy.runtime.shared_parts import lease_of, part_of_tree
 from tests.acceptance import inside
-from tests.acceptance.boxes.show import lasting
+from tests.acceptance.boxes.cluster import lasting
 from tests.acceptance.deployments import gates, haste, misbehaving
 from tests.acceptance.kit import kill, pause, resume, until
 from tests.acceptance.rooms import a_room
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.story  # most share a home
 
 @pytest.fixture(scope="module")
 def shared(module_homes, tmp_path_factory):
-    """For tests with hours of their own, from the evening before yesterday on; not started yet."""
+    """A home that is not started yet; each test uses hours of its own."""
     return module_homes(
         start_timeperiod=EARLY,
         context="tests.acceptance.deployments.copies",
@@ -73,7 +73,7 @@ def pid_of(unit):
 
 
 def test_a_worker_that_is_paused_too_long_loses_its_unit_and_its_result(shared):
-    """The first test of the home: its hours are done for the first time."""
+    """The first test of the shared home: it starts the home."""
     home = shared
     gate = gates.shut(Path(home.variables["test_gates"]), "CopyHourly", LATE)
     inside.run(home, "store", "init")
@@ -95,7 +95,7 @@ def test_a_worker_that_is_paused_too_long_loses_its_unit_and_its_result(shared):
     assert pid_of(done) != pid_of(held)
     assert rows(home, "hours")[LATE]["attempt"] == 2
 
-    # The paused one goes on. That he has taken another unit tells that he is through with this.
+    # The paused worker continues. Once it has processed another unit, it has finished this one.
     pause(home, pid_of(done))
     resume(pid_of(held))
     inside.run(home, "timetable", "reprocess", "CopyHourly", EARLY)
@@ -109,7 +109,7 @@ def test_a_worker_that_is_paused_too_long_loses_its_unit_and_its_result(shared):
 
     assert rows(home, "hours")[LATE]["attempt"] == 2
     assert inside.ask(home, "unit", "show", held.id)["attempt"] == 2
-    home.story()
+    home.check_journal()
 
 
 # Messages
@@ -129,13 +129,13 @@ NO_EVENTS = (
     b'{"v": 1, "type": "events", "events": [1]}',
     b'{"v": 1, "type": "events", "events": [{"site": "s"}]}',
 )
-STRAY = {  # what belongs into the other queue
+STRAY = {  # messages that belong to the other queue
     "CopyHourly": EventsMessage([{"site": "s"}]),
     "SingleSessionWorker": UnitMessage("x", 1),
 }
 
 
-def test_malformed_messages_are_put_into_quarantine_and_work_continues(home):
+def test_malformed_messages_are_quarantined_and_work_continues(home):
     before, restarts = values(home, "hours"), restarts_in(home)
     sent = {"CopyHourly": GARBAGE, "SingleSessionWorker": (*GARBAGE, *NO_EVENTS)}
     with home.store() as store, home.bus(store) as bus, store.batch() as batch:
@@ -155,7 +155,7 @@ def test_malformed_messages_are_put_into_quarantine_and_work_continues(home):
     assert all(message["reason"] for message in inside.ask(home, "queue", "dead")["dead"])
     assert inside.ask(home, "queue", "list")["dead"] == len(buried)
 
-    # Sent again they come back; dropped they are gone.
+    # Replayed messages are quarantined again; purged messages are gone.
     inside.run(home, "queue", "replay")
     home.until(lambda store: not store.messages.depths())
     assert len(inside.ask(home, "queue", "dead")["dead"]) == len(buried)
@@ -183,7 +183,7 @@ def room(tmp_path):
         yield room
 
 
-def test_without_room_nothing_is_guessed_and_nothing_ends(room, homes, tmp_path):
+def test_a_full_disk_refuses_changes_and_ends_no_process(room, homes, tmp_path):
     home = homes(
         "room/home",
         start_timeperiod=START,
@@ -201,11 +201,11 @@ def test_without_room_nothing_is_guessed_and_nothing_ends(room, homes, tmp_path)
     held = home.until_unit("CopyHourly", UnitState.IN_PROGRESS, HOUR)
     before = home.leaders()
 
-    def everybody():
+    def all_pids():
         return {home.supervisor(), *home.marked()}
 
-    room.fill(everybody)
-    gates.let_through(gate)  # whose result cannot be written now
+    room.fill(all_pids)
+    gates.let_through(gate)  # its result cannot be written now
     lease = lease_in(home)
     refused = (
         ("timetable", "reprocess", "CopyHourly", START),
@@ -213,7 +213,7 @@ def test_without_room_nothing_is_guessed_and_nothing_ends(room, homes, tmp_path)
         ("ingest", log, "--site", "example.com"),
         ("unit", "cancel", held.id),
     )
-    with lasting(haste.VALID + 1.0):  # the leader could not renew
+    with lasting(haste.VALID + 1.0):  # so long that the leader cannot renew its lease
         for argv in refused:
             done = home.run(*argv, code=5)
             assert room.said in done.err, done
@@ -223,23 +223,23 @@ def test_without_room_nothing_is_guessed_and_nothing_ends(room, homes, tmp_path)
     assert lease_in(home) == lease
     assert home.leaders() == before
 
-    room.free(everybody)
+    room.free(all_pids)
     inside.wait_for(home, "CopyHourly", HOUR)
     home.run("process", "off", "CopyDaily")
-    told = home.ask("ingest", log, "--site", "example.com")
-    assert (told["sessions"], told["waiting"]) == (1, 0)
+    report = home.ask("ingest", log, "--site", "example.com")
+    assert (report["sessions"], report["waiting"]) == (1, 0)
     assert values(home, "hours") == {HOUR: 1}
     assert home.leaders() == before
     done = home.ask("unit", "show", held.id)
     assert (done["state"], done["failures"]) == ("processed", 0)
-    home.story()
+    home.check_journal()
 
 
 # Two schedulers
 
 
 def leads(home):
-    """Who leads the tree, by the journal: each term and the pid of its scheduler."""
+    """The leaders of the tree, by the journal: each term and the pid of its scheduler."""
     said = "tree copies, term "
     with home.store() as store:
         entries = reversed(store.journal.find(limit=100_000))
@@ -266,7 +266,7 @@ def test_a_second_scheduler_takes_over_from_a_paused_one(home):
     inside.wait_for(home, "CopyHourly", START)
     inside.wait_for(home, "CopyHourly", HOUR)
     second = home.begin("process", "start", "Scheduler", "--console")
-    write_and_reprocess(home, START, 5)  # both hear of it
+    write_and_reprocess(home, START, 5)  # both schedulers are notified
     inside.wait_for(home, "CopyDaily", DAY)
     assert values(home, "days")[DAY] == 6
     assert leads(home) == [(1, first)]
@@ -277,72 +277,72 @@ def test_a_second_scheduler_takes_over_from_a_paused_one(home):
     assert values(home, "days")[DAY] == 25
     assert leads(home) == [(1, first), (2, second.pid)]
 
-    resume(first)  # in the belief that it leads
+    resume(first)  # it still takes itself for the leader
     write_and_reprocess(home, START, 10)
     inside.wait_for(home, "CopyDaily", DAY)
     assert values(home, "days")[DAY] == 30
     assert leads(home) == [(1, first), (2, second.pid)]
-    home.story()
+    home.check_journal()
 
-    second.terminate()  # gives the lease up: the first one need not wait for it
-    silent = haste.WAIT  # seconds until a lease is free that nobody gives up
+    second.terminate()  # releases the lease: the first scheduler need not wait for its end
+    silent = haste.WAIT  # seconds until a lease expires that is not released
     home.until(lambda _: leads(home)[2:] == [(3, first)], limit=silent - 1)
     write_and_reprocess(home, HOUR, 100)
     inside.wait_for(home, "CopyDaily", DAY)
     assert values(home, "days")[DAY] == 110
-    home.story()
+    home.check_journal()
 
 
 # Work functions
 
 
 def test_work_that_misbehaves_fails_alone_and_its_reason_is_kept(homes):
-    """Hour after hour in one worker, which lives on, and in another one, which does not."""
+    """One worker survives a defect in each hour; the process of another one dies."""
     hours = [f"{YESTERDAY}{hour:02}" for hour in range(24)]
     home = homes(start_timeperiod=hours[0], context="tests.acceptance.deployments.misbehaving")
-    home.launch("supervisor", "start", code=None)  # one may die early enough to be told
-    assert_fails_alone(home, "Misbehaving", hours, misbehaving.ways(hours[0]))
+    home.launch("supervisor", "start", code=None)  # its exit code may report a process that died
+    assert_fails_alone(home, "Misbehaving", hours, misbehaving.defects(hours[0]))
     assert_fails_alone(home, "Dying", hours[:1], {hours[0]: misbehaving.Dying})
     inside.wait_for(home, "Dying", hours[-1])
     restarts = {
         seen["name"]: seen["restarts"] for seen in home.ask("supervisor", "status")["processes"]
     }
     assert restarts == {"Scheduler": 0, "Misbehaving": 0, "Dying": 2}
-    home.story()
+    home.check_journal()
 
 
-def assert_fails_alone(home, process, hours, ways):
-    """Of these hours only those fail in which the work has a way to."""
+def assert_fails_alone(home, process, hours, defects):
+    """Only the hours that have a defect fail."""
     for hour in hours:
-        ended = inside.wait_for(home, process, hour, code=int(hour in ways))
-        if hour in ways:
-            assert (ended["state"], ended["failed"]) == ("failed", 1), ways[hour]
+        ended = inside.wait_for(home, process, hour, code=int(hour in defects))
+        if hour in defects:
+            assert (ended["state"], ended["failed"]) == ("failed", 1), defects[hour]
             (leaf,) = ended["leaves"]
-            assert ways[hour].reason in leaf["text"], ways[hour]
+            assert defects[hour].reason in leaf["text"], defects[hour]
     with home.store() as store:
         units = store.units.of_jobs(process, hours[0], hours[-1])
         rows = list(store.documents.read(process.lower(), hours[0], hours[-1] + "~"))
     bad = {unit.timeperiod: (unit.state, unit.failures) for unit in units if unit.failures}
-    assert bad == dict.fromkeys(ways, (UnitState.CANCELED, 2))
-    assert [row["timeperiod"] for row in rows] == [hour for hour in hours if hour not in ways]
+    assert bad == dict.fromkeys(defects, (UnitState.CANCELED, 2))
+    assert [row["timeperiod"] for row in rows] == [hour for hour in hours if hour not in defects]
 
 
 # Programs of command workers
 
 
 def programs(home):
-    """What runs besides the processes themselves."""
+    """The pids of programs that workers have started."""
     return set(home.marked()) - set(home.leaders().values())
 
 
 def a_stubborn_program(home, hour, attempt=1):
-    """The unit whose program runs, with its child and its grandchild."""
+    """The unit whose program runs, once its child and grandchild have started."""
     unit = home.until_unit("StubbornHourly", UnitState.IN_PROGRESS, hour, attempt)
     home.until(lambda _: len(programs(home)) == 4)  # with the grandchild's own `sleep`
     return unit
 
 
-def test_a_program_ends_with_its_unit_and_with_its_worker_and_all_that_it_started(home):
+def test_a_program_and_its_children_end_with_its_unit_and_with_its_worker(home):
     inside.run(home, "process", "on", "StubbornHourly")
     unit = a_stubborn_program(home, EARLY)
     before = programs(home)
@@ -358,7 +358,7 @@ def test_a_program_ends_with_its_unit_and_with_its_worker_and_all_that_it_starte
     assert ended["state"] == "failed"
     assert "a test" in ended["leaves"][0]["text"]
     inside.run(home, "unit", "cancel", unit.id, code=4)
-    # Strictly in order: the next one waits until this is out of its way.
+    # `max_active` is 1: the next unit waits until this one is skipped.
     inside.run(home, "timetable", "skip", "StubbornHourly", EARLY)
     inside.run(home, "process", "on", "StubbornHourly")
     later = a_stubborn_program(home, LATE)
@@ -370,9 +370,9 @@ def test_a_program_ends_with_its_unit_and_with_its_worker_and_all_that_it_starte
     again = a_stubborn_program(home, LATE, attempt=2)
     assert (again.id, again.failures) == (later.id, 1)
     assert not programs(home) & before
-    home.story()
+    home.check_journal()
 
-    home.stop()  # which gives it back: it has not failed once more
+    home.stop()  # the unit is given back without another failure
     with home.store() as store:
         (given_back,) = store.units.of_jobs("StubbornHourly", LATE, LATE)
     assert (given_back.state, given_back.attempt, given_back.failures) == (

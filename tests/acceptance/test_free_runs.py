@@ -1,4 +1,4 @@
-"""Runs of free-run processes by real workers, some of which are killed in the midst of one."""
+"""Runs of free-run processes by real workers, some of which are killed during a run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def trigger(home, process):
 
 
 def ended(home, run):
-    """The row of the run once an agent has ended it."""
+    """The row of the run, once an agent has finished it."""
 
     def look(store):
         [row] = store.runs.get([run])
@@ -49,7 +49,7 @@ def until(home, run, state, attempt=1):
     return home.until(look)
 
 
-def test_a_run_of_a_worker_that_is_killed_has_failed_and_the_next_one_is_fresh(home, gates):
+def test_a_run_of_a_killed_worker_fails_and_the_next_run_succeeds(home, gates):
     os.mkfifo(gates / "Once")
     lost = trigger(home, "Once")
     until(home, lost, UnitState.IN_PROGRESS)
@@ -65,10 +65,10 @@ def test_a_run_of_a_worker_that_is_killed_has_failed_and_the_next_one_is_fresh(h
     done = until(home, fresh, UnitState.PROCESSED)
     assert done.counts == {"arguments": 2}
     assert ended(home, fresh).state is RunState.PROCESSED
-    home.story()
+    home.check_journal()
 
 
-def test_a_run_that_may_be_tried_again_goes_to_another_worker(home, gates):
+def test_a_run_with_attempts_left_goes_to_another_worker(home, gates):
     gate = gates / "Twice"
     os.mkfifo(gate)
     run = trigger(home, "Twice")
@@ -83,11 +83,11 @@ def test_a_run_that_may_be_tried_again_goes_to_another_worker(home, gates):
     assert outcome_of(done) == (RunMove.PROCESS, "")
     until(home, beside, UnitState.PROCESSED)
     assert {ended(home, one).state for one in (run, beside)} == {RunState.PROCESSED}
-    home.story()
+    home.check_journal()
 
 
 def test_processes_are_shown_with_their_kind(home):
-    home.until_all_run()  # those again that other tests have killed
+    home.until_all_run()  # other tests may have killed some
     shown = {p["name"]: p for p in home.ask("process", "list")["processes"]}
     assert {name: p["kind"] for name, p in shown.items()} == {
         "Scheduler": "daemon", "Agent": "daemon", "Once": "freerun", "Twice": "freerun",
@@ -101,7 +101,7 @@ def test_processes_are_shown_with_their_kind(home):
     ]  # fmt: skip
 
 
-def test_a_worker_in_a_terminal_carries_out_what_was_triggered(homes, tmp_path):
+def test_a_worker_started_with_console_processes_triggered_runs(homes, tmp_path):
     home = homes(context="tests.acceptance.deployments.free", test_gates=str(tmp_path))
     inside.run(home, "store", "init")
     runs = [trigger(home, "Program"), trigger(home, "Program")]
@@ -114,7 +114,7 @@ def test_a_worker_in_a_terminal_carries_out_what_was_triggered(homes, tmp_path):
     assert end_of(worker).code == 0
 
 
-def test_a_process_with_a_trigger_runs_until_it_is_switched_off(home):
+def test_a_process_with_a_trigger_runs_periodically_and_its_interval_can_be_changed(home):
     def look(store):
         runs, _ = store.runs.find("Ticking", RunState.PROCESSED)
         return runs if len(runs) >= 3 else None
@@ -122,8 +122,8 @@ def test_a_process_with_a_trigger_runs_until_it_is_switched_off(home):
     runs = home.until(look)
     assert len({run.due_at for run in runs}) == len(runs)
     assert {run.key for run in runs if not run.key.startswith("due:")} == set()
-    told = inside.ask(home, "process", "interval", "Ticking", "every 3600")
-    assert (told["before"], told["trigger"]) == ("every 1", "every 3600")
+    changed = inside.ask(home, "process", "interval", "Ticking", "every 3600")
+    assert (changed["before"], changed["trigger"]) == ("every 1", "every 3600")
     with home.store() as store:
         [schedule] = store.schedules.get(["Ticking"])
     assert (schedule.version, schedule.is_enabled) == (2, True)

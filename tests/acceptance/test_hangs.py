@@ -28,7 +28,7 @@ def units(store, process):
 
 
 def all_others_done(home, process):
-    """Until the ten periods behind the one that hangs are done; all of their units."""
+    """All units, once the ten periods behind the hanging one are processed."""
 
     def look(store):
         found = units(store, process)
@@ -42,7 +42,9 @@ def test_with_a_timeout_only_the_hanging_unit_is_given_up(home):
     home.until_unit("LimitedHourly", UnitState.IN_PROGRESS, HUNG)
     kill(home.until_all_run("Scheduler/1")["Scheduler/1"])
     found = all_others_done(home, "LimitedHourly")
-    assert {found[period].failures for period in OTHERS} == {0}  # no neighbour is charged
+    assert {found[period].failures for period in OTHERS} == {
+        0
+    }  # other units do not count as failed
     with home.store() as store:
         rows = store.documents.read("limited", HUNG, "9")
         assert {row["timeperiod"] for row in rows} >= set(OTHERS)
@@ -51,10 +53,10 @@ def test_with_a_timeout_only_the_hanging_unit_is_given_up(home):
     assert (hung.failures, hung.reason) == (2, "failed 2 times; last: timed out after 2 s")
     lines = home.ask("unit", "log", hung.id)["lines"]
     assert any("in work" in line["text"] for line in lines)
-    home.story()
+    home.check_journal()
 
 
-def test_without_one_why_names_it_and_canceling_it_frees_all_others(home):
+def test_without_a_timeout_why_names_the_hanging_unit_and_canceling_it_frees_the_others(home):
     hung = home.until_unit("EndlessHourly", UnitState.IN_PROGRESS, HUNG)
     waiting = home.until_unit("EndlessHourly", UnitState.REQUESTED, OTHERS[0])
     worker = identity.parse(hung.owner).pid
@@ -72,4 +74,4 @@ def test_without_one_why_names_it_and_canceling_it_frees_all_others(home):
     assert found[HUNG].state is UnitState.CANCELED
     leader = home.until_all_run("EndlessHourly/1")["EndlessHourly/1"]
     assert leader != worker
-    home.story()
+    home.check_journal()

@@ -1,7 +1,7 @@
-"""kill -9 of everything, one after the other and all at once, while a log goes in.
+"""kill -9 of every kind of process, one by one and all at once, while a log is ingested.
 
-What comes out must be what comes out of an undisturbed run, to the last digit, with every job
-finished once in each of its generations, and no process doubled or left over.
+The results must equal those of an undisturbed run, every job is finished once in each of its
+generations, and no process runs twice or is left over.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ def home(homes, tmp_path):
 
 
 class Log:
-    """The access log while it grows: each reading begins with what was read before.
+    """A growing access log: each `ingest` reads it from the beginning, with one more part.
 
-    It is read through a FIFO, so that a test can act while a reading is half done.
+    It is read through a FIFO, so that a test can act while an `ingest` is half done.
     """
 
     def __init__(self, home, folder, parts):
@@ -53,7 +53,7 @@ class Log:
 
     @contextmanager
     def going_in(self, code=0):
-        """The next part, of which the sessions of the first half are there within the block."""
+        """Ingests the next part; within the block, sessions of its first half are stored."""
         before, self._read = self._read, self._read + self._step
         ingest = self._home.begin("ingest", self._fifo, "--site", SITE, "--json")
         with self._fifo.open("wb") as fifo:
@@ -72,7 +72,7 @@ class Log:
 
 
 def assert_as_declared(home):
-    """Each slot that shall run runs once, and nothing else does."""
+    """Each declared slot runs once, and no other process runs."""
     leaders = home.until_all_run()
     declared = Counter(
         f"{process.name}/{instance}"
@@ -85,7 +85,7 @@ def assert_as_declared(home):
     assert set(slots) == set(leaders.values())
 
 
-def test_the_results_are_equal_to_the_last_digit(home, tmp_path):
+def test_killed_processes_do_not_change_the_results(home, tmp_path):
     log = Log(home, tmp_path, parts=5)
     gate = gates.shut(tmp_path / "gates", gated_suite.DAILY, START)
     home.start()
@@ -94,7 +94,7 @@ def test_the_results_are_equal_to_the_last_digit(home, tmp_path):
         kill(home.leaders()["SingleSessionWorker/1"])
     assert_as_declared(home)
 
-    # an aggregator in the midst of a unit
+    # an aggregator during a unit
     held = home.until_unit(gated_suite.DAILY, UnitState.IN_PROGRESS, START)
     kill(home.leaders()[f"{gated_suite.DAILY}/1"])
     again = home.until_unit(gated_suite.DAILY, UnitState.IN_PROGRESS, START, attempt=2)
@@ -105,7 +105,7 @@ def test_the_results_are_equal_to_the_last_digit(home, tmp_path):
         kill(home.leaders()["Scheduler/1"])
     assert_as_declared(home)
 
-    with log.going_in():  # the supervisor: what it ran goes on, and the next one adopts it
+    with log.going_in():  # the supervisor: its processes go on, and the next supervisor adopts them
         before = home.leaders()
         kill(home.supervisor())
     assert home.ask("supervisor", "status")["running"] is False
@@ -134,7 +134,7 @@ def test_the_results_are_equal_to_the_last_digit(home, tmp_path):
             assert visits.reported(home.report("client_daily")) == visits.reported(rows)
     assert home.audit()["unexplained"] == []
     assert home.ask("queue", "dead") == {"dead": [], "failed_runs": []}
-    home.story()
+    home.check_journal()
 
     home.stop()
     assert home.marked() == {}

@@ -1,7 +1,7 @@
-"""The run of the access log, watched and driven by a client that knows only the description.
+"""An access log is processed while a client watches and operates through the API alone.
 
-The log is ingested by command, for which there is no API; what its reports hold in the end is
-read from the store, to judge what was done. All else is asked of MX.
+The client knows only the OpenAPI document. The log is ingested by command, for which there is no
+API, and the final reports are read from the store.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pytest
 
 from synergy.clock import SystemClock
 from tests.acceptance import inside, visits
-from tests.acceptance.api_client import Client, Told
+from tests.acceptance.api_client import Client, StreamMessage
 from tests.acceptance.deployments.watched import STAMP
 from tests.acceptance.kit import Home, until
 from tests.acceptance.test_access_log import expected
@@ -31,8 +31,8 @@ YEAR = f"{LAST_YEAR}000000"
 START = f"{FIRST_DAY:%Y%m%d}00"
 END = f"{FIRST_DAY + timedelta(days=DAYS):%Y%m%d}00"
 A_DAY, ANOTHER_DAY = f"{LAST_YEAR}0531", f"{LAST_YEAR}0601"  # within the log
-PATIENCE = 120.0  # seconds
-OFTEN = 50  # messages after which the watcher is cut off
+LIMIT_SECONDS = 120.0
+OFTEN = 50  # the watcher is disconnected after so many messages
 ME = "local (mx)"
 SITES = ("SiteYearlyAggregator", "SiteMonthlyAggregator", "SiteDailyAggregator")
 CLIENTS = ("ClientDailyAggregator", "ClientMonthlyAggregator", "ClientYearlyAggregator")
@@ -41,11 +41,11 @@ HOURLY = "SiteHourlyAggregator"
 
 @dataclass(frozen=True)
 class Watched:
-    """The run when everything is done, and all that was told meanwhile."""
+    """The home once everything is done, and all messages of the stream until then."""
 
     home: Home
     client: Client
-    told: list[Told]
+    messages: list[StreamMessage]
     connections: int
 
 
@@ -54,7 +54,7 @@ def watched(module_homes, tmp_path_factory):
     log = LOG.write(tmp_path_factory.mktemp("log") / "access.log")
     home = module_homes(start_timeperiod=START, context="tests.acceptance.deployments.driven")
     home.ingest_at_rest(log, SITE)
-    inside.run(home, "process", "off", HOURLY)  # until somebody watches
+    inside.run(home, "process", "off", HOURLY)  # until the client watches
     home.start()
     with closing(Client(f"http://127.0.0.1:{home.variables['mx_port']}")) as client:
         yield Watched(home, client, *watch(client))
@@ -66,28 +66,28 @@ def client(watched):
 
 
 def watch(client):
-    """All that is told from the beginning until all is done, and how often it was begun to."""
-    told, last = [], None
+    """All messages from the first entry until all is done, and the number of connections."""
+    messages, last = [], None
     with client.listen(since=0) as listener:
         client.ask("PATCH", "/processes/{name}", {"is_on": True}, name=HOURLY)
 
         def is_done(message):
             nonlocal last
             if message is not None:
-                told.append(message)
-                if len(told) % OFTEN == 1:  # also if all comes as one, because it came so quickly
+                messages.append(message)
+                if len(messages) % OFTEN == 1:  # also if all entries come in a single message
                     listener.cut()
             if last is None and caught_up(message):
                 last = client.get("/journal", limit=1)["items"][0]["seq"]
-            return last is not None and told and told[-1].id >= last
+            return last is not None and messages and messages[-1].id >= last
 
         caught_up = catching_up(client)
-        listener.until(is_done, PATIENCE)
-        return told, listener.connections
+        listener.until(is_done, LIMIT_SECONDS)
+        return messages, listener.connections
 
 
 def catching_up(client):
-    """Tells of each message whether every period that is closed is done since."""
+    """A function that returns, for each message, whether all closed periods are done by now."""
     behind = [
         lane for tree in client.get("/trees")["items"] for lane in lanes(client, tree["name"])
     ]
@@ -101,7 +101,7 @@ def catching_up(client):
             if (lane["frontier"] or lane["closed"]) < lane["closed"]:
                 return False
             behind.pop(0)
-            message = None  # the next one may be done for long
+            message = None  # the next process may have been done before
         return True
 
     return is_done
@@ -120,7 +120,7 @@ def job(client, process, timeperiod):
 
 
 def wait_for(client, process, timeperiod, generation):
-    """Until a job is done, as it is told."""
+    """Waits on the stream until a job is processed in this generation."""
 
     def look(_):
         found = job(client, process, timeperiod)["job"]
@@ -131,29 +131,29 @@ def wait_for(client, process, timeperiod, generation):
 
 
 def leaves(cause):
-    """The causes behind which there is no other."""
+    """The causes that have no further cause."""
     return [leaf for each in cause["causes"] for leaf in leaves(each)] or [cause]
 
 
 def periods(entry):
-    """The timeperiods of an entry: neighbours are hours of a day."""
+    """The timeperiods of an entry; its first and last hour are of one day."""
     return [str(each) for each in range(int(entry["first"]), int(entry["last"]) + 1)]
 
 
-def test_it_is_told_once_and_in_order_from_the_first_entry_on(watched):
+def test_the_stream_delivers_each_entry_once_and_in_order_across_disconnections(watched):
     entries = list(watched.client.items("/journal", limit=1000))[::-1]
     assert [entry["seq"] for entry in entries] == list(range(1, len(entries) + 1))
     by_number = {entry["seq"]: entry for entry in entries}
     seen = 0
-    for told in watched.told:
-        if told.event == "behind":
-            assert told.data["from"] == seen
+    for message in watched.messages:
+        if message.event == "behind":
+            assert message.data["from"] == seen
         else:
-            assert told.id == seen + 1
-            assert told.data.items() <= by_number[told.id].items()
-        seen = told.id
-    assert watched.connections > 1  # it was cut off
-    assert {told.event for told in watched.told} >= {"job", "unit"}
+            assert message.id == seen + 1
+            assert message.data.items() <= by_number[message.id].items()
+        seen = message.id
+    assert watched.connections > 1
+    assert {message.event for message in watched.messages} >= {"job", "unit"}
 
 
 def test_the_timetable_holds_the_figures_of_the_log(client):
@@ -188,7 +188,7 @@ def test_the_audit_explains_everything(client):
     assert audit["expected"] == audit["accounted"] > 5_000
 
 
-def test_a_period_that_is_open_says_so(client):
+def test_why_names_an_open_period_as_the_cause(client):
     for process in ("SiteYearlyAggregator", "ClientDailyAggregator", "AlertDailyWorker"):
         tree = client.get("/processes/{name}", name=process)["tree"]
         (last,) = (lane["last"] for lane in last_of(client, tree) if lane["name"] == process)
@@ -214,10 +214,10 @@ def test_a_range_is_reprocessed_and_followed_to_its_end(watched):
 
     finished = set()
 
-    def all_are_finished(told):
-        is_end = told is not None and told.data["event"] in ("job.processed", "job.noop")
-        if is_end and told.data["generation"] == 2:
-            finished.update((told.data["process"], each) for each in periods(told.data))
+    def all_are_finished(message):
+        is_end = message is not None and message.data["event"] in ("job.processed", "job.noop")
+        if is_end and message.data["generation"] == 2:
+            finished.update((message.data["process"], each) for each in periods(message.data))
         return finished == set(states)
 
     mine = {"Idempotency-Key": "the-rule", "prefer": "respond-async"}
@@ -244,7 +244,7 @@ def test_a_range_is_reprocessed_and_followed_to_its_end(watched):
         assert {name: visits.reported(found) for name, found in rows.items()} == wanted
 
 
-def test_why_offers_to_switch_on_the_process_that_is_waited_for(client):
+def test_why_offers_to_switch_on_the_process_that_blocks_a_period(client):
     daily, yearly = CLIENTS[0], CLIENTS[2]
     generation = job(client, yearly, YEAR)["job"]["generation"]
     place = client.ask(
@@ -270,7 +270,7 @@ def test_why_offers_to_switch_on_the_process_that_is_waited_for(client):
     assert switched == [("process.on", ME, "lunch is over"), ("process.off", ME, "lunch")]
 
 
-def test_a_schedule_is_created_triggered_and_gets_an_event(client):
+def test_a_schedule_runs_by_a_trigger_and_by_an_event(client):
     written = {
         "name": "stamps", "process": STAMP, "arguments": {"word": "twice"}, "enabled": True,
         "dependencies": [{"type": "FILE", "resourceId": "/in/", "lifeDuration": "3600"}],
@@ -282,16 +282,16 @@ def test_a_schedule_is_created_triggered_and_gets_an_event(client):
 
     (run,) = client.post("/schedules/{name}/trigger", {"reason": "now"}, name="stamps")["touched"]
     triggered = run_of(client, run["id"])
-    told = {
+    emitted = {
         "eventType": "FILE", "eventResourceId": "/in/a", "id": "a", "reason": "it is there",
         "eventTimestamp": SystemClock().now().isoformat(),
     }  # fmt: skip
-    came = client.post("/events", told, 202)
+    came = client.post("/events", emitted, 202)
     assert (came["is_new"], came["schedules"]) == (True, ["stamps"])
     (second,) = until(lambda: runs_of(client, "stamps") - {triggered["id"]})
     assert [run["id"] for run in came["touched"]] == ([second] if came["is_decided"] else [])
     caused = run_of(client, second)
-    assert client.post("/events", told, 202)["is_new"] is False
+    assert client.post("/events", emitted, 202)["is_new"] is False
 
     assert [triggered["state"], caused["state"]] == ["processed", "processed"]
     runs = runs_of(client, "stamps")
@@ -312,7 +312,7 @@ def runs_of(client, schedule):
 
 
 def run_of(client, id):
-    """A run when it has ended."""
+    """The run, once it has finished."""
     with client.listen(nouns="run") as listener:
         return listener.until(
             lambda _: found if (found := client.get("/runs/{id}", id=id))["finished_at"] else None
@@ -320,7 +320,7 @@ def run_of(client, id):
 
 
 def of_one_listener(metrics):
-    """These metrics, unless a listener who is gone still counts."""
+    """The metrics, once closed streams are no longer counted; else None."""
     return metrics if metrics["synergy_mx_stream_listeners"].value() == 1 else None
 
 
@@ -355,7 +355,7 @@ def test_metrics_count_what_happens(client):
                 assert after["synergy_jobs"].value(**labels) == number
 
 
-def test_everything_is_well(client):
+def test_probes_report_mx_alive_and_ready(client):
     assert client.get("/livez") == client.get("/healthz") == {"alive": True}
     ready = client.get("/readyz")
     assert ready["ready"] is True

@@ -1,6 +1,6 @@
-"""MX killed, restarted, run twice, and in bad company: nobody else notices, nobody misses a thing.
+"""MX is killed, restarted, run twice and left without servers: other processes are not affected.
 
-Sessions, streams and requests are those of a client that knows only the description.
+Clients lose no event of the stream. They know only the OpenAPI document.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ LEASES = (lease_of(part_of_tree("copies")), lease_of(COLLECTOR))
 FOLLOWERS = 3
 SLOW = 300.0  # seconds: the stand-in for MongoDB reads whole collections
 HTML = {"Accept": "text/html"}
-PACE = 0.5  # seconds between two requests of somebody who asks again and again
+PACE = 0.5  # seconds between two requests of a polling client
 
 
 def a_home(homes, **settings):
-    """A home with two hours of data, at work."""
+    """A running home with two hours of data."""
     home = homes(start_timeperiod=START, context=DEPLOYMENT, test_gates="none", **settings)
-    home.patience = SLOW if "store" in settings else LIMIT
+    home.limit = SLOW if "store" in settings else LIMIT
     inside.run(home, "store", "init")
     write(home, START, 5)
     write(home, HOUR, 1)
@@ -49,7 +49,7 @@ def a_home(homes, **settings):
 
 @pytest.fixture(scope="module")
 def running(module_homes, tmp_path_factory):
-    """A home with a user, for all tests that leave it as it was."""
+    """A running home with a user; tests restore its state."""
     users = tmp_path_factory.mktemp("users") / "users.json"
     now = SystemClock().now()
     UsersFile(users).change(lambda users: new_user(users, "ada", Role.ADMIN, QUICK, now))
@@ -63,7 +63,7 @@ def address(home, port=None):
 
 
 def epochs(home):
-    """The terms of those who lead."""
+    """The current terms of the leases."""
     with home.store() as store:
         return {name: store.leases.read(name).epoch for name in LEASES}
 
@@ -74,7 +74,7 @@ def others(home):
 
 
 def log_in(base):
-    """The headers of somebody who logged in with a browser, for what scripts of a page ask."""
+    """Logs in as a browser does; returns the headers that scripts of a page send."""
     with httpx.Client(base_url=base, trust_env=False) as browser:
         (form,) = re.findall(r'name="csrf" value="([^"]*)"', browser.get("/login").text)
         fields = {"csrf": unescape(form), "name": "ada", "password": PASSWORD, "next": "/"}
@@ -85,13 +85,13 @@ def log_in(base):
 
 
 def user_of(home, port=None):
-    """Somebody who logged in to the MX of the home, and is known to one at another port as well."""
+    """A client with a session of the home's MX, which an MX at another port accepts as well."""
     headers = log_in(address(home))
     return Client(address(home, port), {**headers, "Origin": address(home, port)})
 
 
 class Follower(threading.Thread):
-    """Follows the stream until it is told of `end`, wherever the stream breaks off."""
+    """Follows the stream, across disconnections, until an entry with the reason `end`."""
 
     def __init__(self, client, end):
         super().__init__(daemon=True)
@@ -106,16 +106,16 @@ class Follower(threading.Thread):
 
     def run(self):
         with self._listener:
-            for told in self._listener.messages():
-                if told is not None:
-                    self.seen.append(told.id)
-                    if told.data.get("why") == self._end:
+            for message in self._listener.messages():
+                if message is not None:
+                    self.seen.append(message.id)
+                    if message.data.get("why") == self._end:
                         break
 
 
 @contextmanager
-def asking(client):
-    """Somebody asks again and again; yields his answers, each of them as described."""
+def polling(client):
+    """Two threads poll MX; yields the list of their responses, which match the description."""
     is_over, answered = threading.Event(), []
 
     def ask():
@@ -136,7 +136,7 @@ def asking(client):
 
 
 def until_back(home, client, pid):
-    """Until another MX than `pid` answers."""
+    """Waits until an MX with another pid answers."""
 
     def look():
         if home.leaders().get("MX/1") in (pid, None):
@@ -144,7 +144,7 @@ def until_back(home, client, pid):
         with suppress(httpx.TransportError):
             return client.get("/livez")
 
-    until(look, home.patience)
+    until(look, home.limit)
 
 
 def restarts(home):
@@ -153,14 +153,14 @@ def restarts(home):
 
 
 def kill_mx(home, client, who):
-    """Kills MX: who asks and listens misses nothing, and the others nothing."""
+    """Kills MX: polling clients recover, followers miss no entry, other processes go on."""
     terms, pids, before = epochs(home), others(home), restarts(home)
     place = {"process": "CopyDaily", "timeperiod": DAY}
     generation = client.get("/jobs/{process}/{timeperiod}", **place)["job"]["generation"]
     followers = [Follower(client, "that is all") for _ in range(FOLLOWERS)]
     for follower in followers:
         follower.start()
-    with asking(client) as answered:
+    with polling(client) as answered:
         until(lambda: answered)
         mx = home.leaders()["MX/1"]
         write(home, HOUR, 10)
@@ -169,7 +169,7 @@ def kill_mx(home, client, who):
         inside.wait_for(home, "CopyDaily", DAY)
         until_back(home, client, mx)
         so_far = len(answered)
-        until(lambda: len(answered) > so_far)  # those who ask are served again
+        until(lambda: len(answered) > so_far)  # polling clients are served again
     assert (epochs(home), others(home)) == (terms, pids)
     job = client.get("/jobs/{process}/{timeperiod}", **place)["job"]
     assert (job["state"], job["generation"]) == ("processed", generation + 1)
@@ -185,10 +185,10 @@ def kill_mx(home, client, who):
     found = client.get("/journal", limit=1, event="process.off")["items"]
     assert [(entry["who"], entry["seq"]) for entry in found] == [(who, last)]
     client.ask("PATCH", "/processes/{name}", {"is_on": True}, name="CopyDaily")
-    with client.listen(since=last) as listener:  # who listens later is not told of it
-        listener.until(lambda told: told is not None and told.data["event"] == "process.on")
+    with client.listen(since=last) as listener:  # skips older entries
+        listener.until(lambda found: found is not None and found.data["event"] == "process.on")
     assert restarts(home) == before | {"MX": before["MX"] + 1}
-    home.story()
+    home.check_journal()
 
 
 def test_killing_mx_affects_only_its_clients(running):
@@ -198,11 +198,12 @@ def test_killing_mx_affects_only_its_clients(running):
         kill_mx(running, client, "ada (mx)")
 
 
-def by_the_second(told):
-    return told if told is not None and told.data.get("why") == "by the second" else None
+def by_the_second(message):
+    is_it = message is not None and message.data.get("why") == "by the second"
+    return message if is_it else None
 
 
-def test_a_second_one_at_another_port_is_as_good(running):
+def test_a_second_mx_serves_sessions_and_events_of_the_first(running):
     terms, pids, port = epochs(running), running.leaders(), free_port()
     second = running.begin("process", "start", "MX", "--console", mx_port=str(port))
     with (
@@ -223,7 +224,7 @@ def test_a_second_one_at_another_port_is_as_good(running):
 
 
 def wrong(client):
-    """What isn't well, by name; an answer has to come within the patience of a probe."""
+    """The failing checks of `/readyz`: detail by name."""
     answer = client.ask("GET", "/readyz", status=None)
     found = {check["name"]: check["detail"] for check in answer.body["checks"] if not check["ok"]}
     assert (answer.status, answer.body["ready"]) == ((503, False) if found else (200, True))
@@ -231,7 +232,7 @@ def wrong(client):
 
 
 def until_wrong(client, *names):
-    """Until those are not well, whoever else is; what is said of them."""
+    """Waits until all these checks fail; returns all failing checks."""
 
     def look():
         found = wrong(client)
@@ -244,7 +245,7 @@ def until_well(client, limit=LIMIT):
     until(lambda: not wrong(client), limit)
 
 
-def test_a_scheduler_that_is_stopped_is_named_until_it_runs_again(running):
+def test_readyz_names_a_stopped_scheduler_until_it_runs_again(running):
     with closing(user_of(running)) as client:
         place = {"box": running.box, "name": "Scheduler"}
         client.ask("PUT", "/boxes/{box}/processes/{name}", {"is_on": False}, **place)
@@ -262,10 +263,10 @@ def test_a_scheduler_that_is_stopped_is_named_until_it_runs_again(running):
         inside.wait_for(running, "CopyDaily", DAY)
 
 
-def test_servers_that_hang_are_named_and_mx_is_killed_there_as_well(
+def test_readyz_names_hanging_servers_and_mx_survives_them_and_a_kill(
     homes, mongodb_url, rabbitmq_url
 ):
-    """The production engines: both hang in turn, all recovers, MX is killed, and all is stopped."""
+    """With the production engines: both hang in turn, then MX is killed, then all is stopped."""
     with wire(mongodb_url) as (to_store, store), wire(rabbitmq_url) as (to_bus, bus):
         home = a_home(homes, store=store, bus=bus)
         with closing(Client(address(home))) as client:
@@ -276,7 +277,7 @@ def test_servers_that_hang_are_named_and_mx_is_killed_there_as_well(
             to_bus.go_dead()
             assert "store" not in until_wrong(client, "bus")
             to_bus.revive()
-            until_well(client, home.patience)
+            until_well(client, home.limit)
 
             to_store.go_dead()
             assert "bus" not in until_wrong(client, "store")
@@ -287,12 +288,12 @@ def test_servers_that_hang_are_named_and_mx_is_killed_there_as_well(
             assert "The store does not answer" in page.text
             assert "Traceback" not in page.text
             to_store.revive()
-            until_well(client, home.patience)
+            until_well(client, home.limit)
 
             write(home, HOUR, 10)
             client.post("/jobs/reprocess", {"process": "CopyHourly", "from": HOUR})
             inside.wait_for(home, "CopyDaily", DAY)
-            assert home.leaders() == pids  # nobody had to be started again
+            assert home.leaders() == pids  # no process was restarted
 
             kill_mx(home, client, "local (mx)")
 

@@ -1,4 +1,4 @@
-"""kill -9 of MX while it works on an operation of many jobs: it is done, and done once."""
+"""An operation on many jobs is completed exactly once although MX is killed meanwhile."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ START = "2014010100"
 FIRST = Qualifier.HOURLY.parse(START)
 
 
-class Web:
-    """MX of a home, in the foreground; each has a port of its own."""
+class MxProcess:
+    """An MX of a home, in the foreground, at a port of its own."""
 
     def __init__(self, home):
         port = str(free_port())
@@ -31,12 +31,12 @@ class Web:
         self.process = home.begin("process", "start", "MX", "--console", mx_port=port)
 
     def at_work(self):
-        """Itself, once it answers."""
+        """Returns itself, once it answers."""
         until(self._answers)
         return self
 
     def ask(self, path, body=None, **headers):
-        """The status and the JSON of an answer."""
+        """The status and the JSON of a response."""
         data = None if body is None else json.dumps(body).encode()
         given = {"Content-Type": "application/json", **headers}
         request = urllib.request.Request(self._base + path, data, given)
@@ -54,7 +54,7 @@ class Web:
 
 @pytest.fixture
 def home(homes):
-    """The first hours of a long timetable are done; nobody makes time pass."""
+    """A home whose first hours are done; no scheduler runs."""
     home = homes(start_timeperiod=START)
     home.launch("store", "init")
     with home.store() as store:
@@ -68,7 +68,7 @@ def home(homes):
 
 
 def test_an_operation_survives_its_mx_and_is_done_once(home):
-    first = Web(home).at_work()
+    first = MxProcess(home).at_work()
     body = {
         "process": PROCESS, "from": START, "reason": "a new rule",
         "to": Qualifier.HOURLY.timeperiod(FIRST + JOBS),
@@ -77,7 +77,7 @@ def test_an_operation_survives_its_mx_and_is_done_once(home):
     assert (status, operation["total"]) == (202, JOBS)
 
     def row(look):
-        """The operation, once it is like that."""
+        """The operation, once `look` accepts it."""
 
         def so_far(store):
             found = store.operations.get(operation["id"])
@@ -91,18 +91,18 @@ def test_an_operation_survives_its_mx_and_is_done_once(home):
     assert killed.state is OperationState.RUNNING
     assert killed.done < JOBS
 
-    second = Web(home)  # it looks for what was left behind before it answers
+    second = MxProcess(home)  # it resumes unfinished operations before it answers
     ended = row(lambda found: found.state is OperationState.DONE)
     assert (ended.done, ended.touched, ended.detail) == (JOBS, JOBS, "")
 
     counted = Counter(home.generations().values())
     assert counted == {2: JOBS}
     with home.store() as store:
-        told = [e for e in store.journal.since(0, 10 * JOBS) if e.event != "job.processed"]
-    assert Counter(entry.event for entry in told) == {
-        "operation.accepted": 1, "job.started_over": len(told) - 2, "operation.done": 1,
+        entries = [e for e in store.journal.since(0, 10 * JOBS) if e.event != "job.processed"]
+    assert Counter(entry.event for entry in entries) == {
+        "operation.accepted": 1, "job.started_over": len(entries) - 2, "operation.done": 1,
     }  # fmt: skip
-    assert {(entry.who, entry.why) for entry in told} == {("local (mx)", "a new rule")}
+    assert {(entry.who, entry.why) for entry in entries} == {("local (mx)", "a new rule")}
 
     status, again = second.at_work().ask("/api/v1/jobs/reprocess", body, **{"Idempotency-Key": "k"})
     assert (status, again) == (202, operation)

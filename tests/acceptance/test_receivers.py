@@ -1,4 +1,4 @@
-"""A real agent and receivers that misbehave: each run ends as the rules say, and none waits."""
+"""A real agent and receivers that misbehave: each run ends by the rules and delays no other."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from synergy.model.schedule import RunState
 from tests.delivery.receivers import answers, hangs, receiving, says
 
 LOOPBACK = "127.0.0.0/8"
-BUDGET = "2s"  # is enough for a second attempt
-ANSWER_IN = "5"  # seconds: longer than all of them take that do not hang
+BUDGET = "2s"  # enough for a second attempt
+ANSWER_IN = "5"  # seconds: longer than any receiver takes that does not hang
 LARGE = 10_000_000
 
 
@@ -48,7 +48,7 @@ def receivers():
 
 @pytest.fixture(scope="module")
 def runs(module_homes, receivers, tmp_path_factory):
-    """The only run of each one-off job, once it has ended; all begin at the same time."""
+    """The only run of each one-off job, once finished; all start at the same time."""
     home = module_homes(
         context="tests.acceptance.deployments.scheduled",
         webhook_networks=LOOPBACK,
@@ -80,7 +80,7 @@ def runs(module_homes, receivers, tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", BEHAVIOURS)
-def test_the_end_of_a_run_by_receiver(runs, name):
+def test_each_receiver_leads_to_the_expected_end_of_its_run(runs, name):
     run = runs[name]
     last = run.detail.answers[-1]
     assert (run.state, last["status"], last["outcome"]) == ENDS[name]
@@ -90,14 +90,14 @@ def test_the_end_of_a_run_by_receiver(runs, name):
 
 
 @pytest.mark.parametrize("name", BEHAVIOURS)
-def test_it_was_asked_with_one_key_as_often_as_the_run_tells(runs, receivers, name):
+def test_all_attempts_of_a_run_send_the_same_key_and_body(runs, receivers, name):
     calls = receivers[name].calls
     assert {call.headers["idempotency-key"] for call in calls} == {runs[name].id}
     assert len(calls) == runs[name].attempt
     assert {call.body for call in calls} == {name.encode()}
 
 
-def test_a_redirect_is_asked_again_like_any_failure_and_never_followed(runs):
+def test_a_redirect_is_retried_and_never_followed(runs):
     answers = runs["redirects"].detail.answers
     assert len(answers) > 1
     assert {answer["status"] for answer in answers} == {302}

@@ -1,4 +1,4 @@
-"""Schedules with real agents: what is due is recorded once and sent, whoever dies on the way."""
+"""Schedules with real agents: each due time is recorded once and sent, whichever agent dies."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from synergy.model.actor import Actor
 from synergy.model.schedule import RunState
 from synergy.queries.schedules.event_effects import LOOKED_AT, causes
 from tests.acceptance import inside
+from tests.acceptance.boxes.cluster import lasting
 from tests.acceptance.boxes.seconds import Seconds
-from tests.acceptance.boxes.show import lasting
 from tests.acceptance.conftest import homes_in
 from tests.acceptance.deployments import haste, mortal_agent, scheduled
 from tests.acceptance.kit import kill, until
@@ -26,7 +26,7 @@ from tests.servers import rabbitmq
 from tests.servers.wire import wire
 
 LOOPBACK = "127.0.0.0/8"
-PATIENCE = 120.0  # seconds
+LIMIT_SECONDS = 120.0
 HANGS = haste.WAIT + 1.0  # seconds: longer than any lease lasts
 
 
@@ -45,7 +45,7 @@ def receiver():
 
 @pytest.fixture
 def at_home(homes, deaths, tmp_path):
-    """A home with so many agents."""
+    """Makes a home with this number of agents."""
 
     def make(agents=2, **variables):
         return a_home(homes, deaths, tmp_path / "stamps", agents, **variables)
@@ -63,14 +63,14 @@ def a_home(make, deaths, stamps, agents, **variables):
         test_agents=str(agents),
         **variables,
     )
-    home.patience = PATIENCE
+    home.limit = LIMIT_SECONDS
     home.start()
     return home
 
 
 @pytest.fixture(scope="module", params=["one file", "MongoDB and RabbitMQ"])
 def home(request, tmp_path_factory):
-    """A home with three agents, shared by the tests at the end, which do no harm to its servers.
+    """A home with three agents, shared by the tests that leave its servers running.
 
     Once with the embedded default, once with the production engines.
     """
@@ -93,7 +93,7 @@ def add(home, tmp_path, data, *options):
 
 
 def soon(seconds=1.5):
-    """A whole second that is not past in a moment."""
+    """A whole second in the near future."""
     return (SystemClock().now() + timedelta(seconds=seconds)).replace(microsecond=0)
 
 
@@ -102,17 +102,17 @@ def hook(receiver, **more):
 
 
 def runs_until(home, schedule, is_it):
-    """The runs of a schedule once `is_it` says of them that it is."""
+    """The runs of a schedule, once `is_it` accepts them."""
 
     def look(store):
         found, _ = store.runs.find(schedule=schedule, limit=1000)
         return found if is_it(found) else None
 
-    return home.until(look, home.patience)
+    return home.until(look, home.limit)
 
 
 def ended(*states):
-    """Whether there is a run, and all have ended like this."""
+    """A condition: there are runs, and all are in one of these states."""
     return lambda runs: bool(runs) and all(run.state in states for run in runs)
 
 
@@ -122,15 +122,15 @@ def keys(receiver):
 
 @pytest.fixture
 def broker(request, tmp_path):
-    """One that may be stopped, killed and emptied."""
+    """A broker that the test may stop, kill and empty."""
     with rabbitmq.ill_treated(request.getfixturevalue("rabbitmq"), tmp_path) as broker:
         yield broker
 
 
-def test_a_broker_that_is_away_and_loses_all_its_messages(
+def test_no_due_time_is_lost_when_the_broker_is_killed_and_loses_its_messages(
     broker, at_home, deaths, tmp_path, receiver
 ):
-    """Runs are launched without it, and told of when it is back."""
+    """Runs are launched without the broker, and announced once it is back."""
     (deaths / mortal_agent.MESSAGES).touch()
     home = at_home(bus=broker.url)
     seconds = Seconds(receiver, "127.0.0.1", tmp_path)
@@ -145,12 +145,12 @@ def test_a_broker_that_is_away_and_loses_all_its_messages(
 
 
 def unsent(store):
-    """Runs that nobody has claimed: launched ones, and those that come after them."""
+    """Unfinished runs that no agent has claimed."""
     return [run for run in store.runs.unfinished() if run.owner is None]
 
 
-def test_a_store_that_hangs_and_then_breaks_off(mongodb_url, rabbitmq_url, at_home, tmp_path):
-    """What is answered meanwhile is recorded when it is back, and not sent again."""
+def test_no_run_is_sent_twice_when_the_store_hangs(mongodb_url, rabbitmq_url, at_home, tmp_path):
+    """Responses that arrive meanwhile are recorded once the store is back."""
 
     def behave(wire, receiver):
         receiver.gate.wait(60)
@@ -173,14 +173,14 @@ def test_a_store_that_hangs_and_then_breaks_off(mongodb_url, rabbitmq_url, at_ho
         home.end()
 
 
-def test_whichever_agent_is_killed_wherever_it_is_nothing_is_lost(home):
-    """One death after the other in one home; whoever died there is started again."""
+def test_a_run_is_completed_whichever_step_its_agent_dies_at(home):
+    """One death after the other in one home; the supervisor restarts each agent."""
     deaths = Path(home.variables["test_deaths"])
     with receiving(answers()) as receiver:
         run = run_of(home, "in-peace", receiver)
     assert (run.attempt, keys(receiver)) == (1, [run.id])  # three agents make one delivery
 
-    for step in mortal_agent.WITH_THE_LAUNCH:  # what there is room for is claimed as it is launched
+    for step in mortal_agent.WITH_THE_LAUNCH:  # each run is claimed at launch
         run = run_with_a_death(step, home, deaths, step)
         is_kept = (
             step == mortal_agent.WITH_THE_RECORD and "store" in home.variables
@@ -196,16 +196,16 @@ def test_whichever_agent_is_killed_wherever_it_is_nothing_is_lost(home):
         run = run_with_a_death(step, home, deaths, f"{step}-by-messages")
         assert run.attempt == 1 + (step == mortal_agent.AFTER_THE_CLAIM), step
 
-    assert_who_holds_a_claim_is_taken_over_once(home)
+    assert_a_claim_of_a_killed_agent_is_taken_over_once(home)
     (deaths / mortal_agent.MESSAGES).unlink()
 
 
 def run_with_a_death(step, home, deaths, name):
-    """The run of a due time, at which an agent dies; it was sent as often as it must be."""
+    """A run at which an agent dies at `step`; checks how often it was sent."""
     (deaths / step).touch()
     with receiving(answers(body=b"thank you")) as receiver:
         run = run_of(home, name, receiver)
-        until(lambda: not (deaths / step).exists())  # somebody died, perhaps only now
+        until(lambda: not (deaths / step).exists())  # the agent may die after the run has finished
         calls = list(receiver.calls)
     assert {call.headers["idempotency-key"] for call in calls} == {run.id}, step
     assert len(calls) == 1 + (step == mortal_agent.BEFORE_THE_RESULT), step
@@ -214,7 +214,7 @@ def run_with_a_death(step, home, deaths, name):
 
 
 def run_of(home, name, receiver):
-    """The only run of a job of that name, once it was sent."""
+    """The only run of a new job of this name, once it is processed."""
     due = add_job(home, name, receiver)
     (run,) = runs_until(home, name, ended(RunState.PROCESSED))
     assert run.due_at == due
@@ -222,16 +222,16 @@ def run_of(home, name, receiver):
 
 
 def add_job(home, name, receiver):
-    """When it is due, which is soon."""
-    with home.store() as store, home.bus(store) as bus:  # quicker than a command: an agent decides
+    """Adds a one-off job that is due soon; returns its due time."""
+    with home.store() as store, home.bus(store) as bus:  # faster than a command
         actions, due = ScheduleCommands(store, bus, home.deployment()), soon()
         data = hook(receiver, name=name, when=due.isoformat())
         actions.create(data, Actor("a test", ""), SystemClock().now(), enable=True)
     return due
 
 
-def assert_who_holds_a_claim_is_taken_over_once(home):
-    """The receiver says nothing until the agent that asked it is dead."""
+def assert_a_claim_of_a_killed_agent_is_taken_over_once(home):
+    """The receiver does not respond until the agent that called it is killed."""
 
     def behave(wire, receiver):
         if receiver.connections == 1:
@@ -286,8 +286,8 @@ def test_a_program_runs_each_second_with_its_arguments_one_at_a_time(home, tmp_p
 
 
 @pytest.mark.parametrize("home", ["one file"], indirect=True)
-def test_events_with_a_lifetime_start_what_depends_on_them(home, tmp_path, receiver):
-    """A folder that is alive for an hour, with a time-based event that is alive at its arrival."""
+def test_a_run_starts_when_all_its_events_are_within_their_lifetime(home, tmp_path, receiver):
+    """A file event that lives for an hour, and a time-based event that only counts on arrival."""
     dependencies = [
         {"type": "FILE", "resourceId": "/dir/path/", "lifeDuration": "3600"},
         {"type": "TIME BASED", "resourceId": "cron", "lifeDuration": 0},
@@ -295,7 +295,7 @@ def test_events_with_a_lifetime_start_what_depends_on_them(home, tmp_path, recei
     add(home, tmp_path, hook(receiver, name="fresh", dependencies=dependencies), "--enable")
 
     def emit(kind, resource, at):
-        """When the runs are due that it causes."""
+        """Emits an event; returns the due times of the runs that it causes."""
         answer = inside.ask(home, "event", "emit", kind, resource, "--at", f"2026-11-20T{at}")
         ((event,), effects) = (answer["events"], answer["effects"])
         if not effects["schedules"]:
@@ -304,7 +304,7 @@ def test_events_with_a_lifetime_start_what_depends_on_them(home, tmp_path, recei
         return [f"{run.due_at:%Y-%m-%dT%H:%M:%SZ}" for run in runs[0]]
 
     def caused(store, event):
-        """The runs, in a list of their own once an agent has looked at the event."""
+        """A list that holds the caused runs, once an agent has processed the event."""
         if int(store.facts.get(LOOKED_AT) or 0) < event["seq"]:
             return None
         found, _ = store.runs.find(schedule="fresh", limit=1000)

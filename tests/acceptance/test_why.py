@@ -1,4 +1,4 @@
-"""Why is it not done? What an operator is told, and what his commands then do."""
+"""`timetable why` names the cause of waiting periods, and the remedies that it offers work."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FIRE = "the disk is on fire"
 
 @pytest.fixture(scope="module")
 def waiting(module_homes, tmp_path_factory):
-    """Hour 21 of yesterday fails wherever a test could ask for it; all else has settled."""
+    """Hour 21 of yesterday fails in two processes; all other periods are at rest."""
     failures = tmp_path_factory.mktemp("failures")
     for process in ("InboxHourly", "FlakyHourly"):
         (failures / f"{process}-{FAILING}").write_text(FIRE)
@@ -58,7 +58,7 @@ def the_leaf(home, process, timeperiod):
         ("InboxHourly", FAILING, f"exit code 3: {FIRE}"),  # itself
     ],
 )
-def test_a_failing_command_is_found_behind_all_that_waits_for_it(
+def test_why_finds_a_failing_command_behind_every_period_that_waits_for_it(
     waiting, process, timeperiod, waits_for
 ):
     assert waits_for in why(waiting, process, timeperiod)["text"]
@@ -98,7 +98,7 @@ def test_a_failing_command_is_found_behind_all_that_waits_for_it(
         ("InboxHourly", START, "finished", "processed at ", []),
     ],
 )
-def test_other_causes(waiting, process, timeperiod, kind, text, helps):
+def test_why_names_the_cause_and_its_remedy(waiting, process, timeperiod, kind, text, helps):
     leaf = the_leaf(waiting, process, timeperiod)
 
     assert (leaf["kind"], leaf["process"]) == (kind, process)
@@ -106,7 +106,7 @@ def test_other_causes(waiting, process, timeperiod, kind, text, helps):
     assert leaf["helps"] == helps
 
 
-def test_a_period_that_is_open_says_until_when(waiting):
+def test_why_says_until_when_a_period_is_open(waiting):
     now = datetime.now(UTC)
 
     cause = why(waiting, "InboxDaily", f"{now:%Y%m%d}00")
@@ -133,7 +133,7 @@ def test_a_command_that_keeps_failing_ends_failed_with_its_last_error(waiting):
 
 
 def test_the_remedies_that_why_offers_work(waiting):
-    """The operator follows the advice, for a process that nothing else depends on."""
+    """Follows the advice for processes on which no other process depends."""
     (waiting.failures / f"FlakyHourly-{FAILING}").unlink(missing_ok=True)
     waiting.ask("timetable", "wait", "FlakyHourly", FAILING, "--timeout", LIMIT, code=None)
     advice = the_leaf(waiting, "FlakyHourly", FAILING)["helps"][0]
@@ -160,7 +160,7 @@ def last_seq(home):
 
 
 def assert_as_planned(home, action, process, periods, expected):
-    """Plans and does it: the real one touches what the dry run listed, and nothing else."""
+    """Runs the action with and without `--dry-run`: both touch exactly the `expected` jobs."""
     event = {"reprocess": "job.started_over", "skip": "job.skipped"}[action]
     before, seq = home.generations(), last_seq(home)
     planned = home.ask("timetable", action, process, periods, "--dry-run")
@@ -188,7 +188,7 @@ def test_a_reprocess_touches_exactly_what_its_dry_run_lists(waiting):
 
     for process, timeperiod in expected:
         waiting.wait_for(process, timeperiod)
-    waiting.story()
+    waiting.check_journal()
 
 
 def test_a_skip_and_a_reprocess_of_the_skipped_period_work(waiting):
@@ -202,4 +202,4 @@ def test_a_skip_and_a_reprocess_of_the_skipped_period_work(waiting):
 
     for process, timeperiod in expected:
         waiting.wait_for(process, timeperiod)
-    waiting.story()
+    waiting.check_journal()

@@ -1,7 +1,6 @@
-"""What the statistics of access logs must be, found out anew from the raw lines.
+"""The expected statistics of access logs, computed independently from the raw lines.
 
-Shares nothing with the way through the system: a page of code that reads logs as their format
-and the rules of sessions say.
+Shares no code with the system: it applies the log format and the session rules directly.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ LOG = Path(__file__).parents[3] / "shared" / "data" / "apache_logs"
 SITE = "semicomplete.com"
 CLIENT = "semicomplete"
 PAUSE = timedelta(minutes=30)
-DIGITS = {"hourly": 10, "daily": 8, "monthly": 6, "yearly": 4}  # of a timeperiod that tell
+DIGITS = {"hourly": 10, "daily": 8, "monthly": 6, "yearly": 4}  # significant digits of a timeperiod
 
 _LINE = re.compile(
     r'(\S+) \S+ \S+ \[(\d\d/\w+/\d{4}:\d\d:\d\d:\d\d [+-]\d{4})\] "((?:[^"\\]|\\.)*)"'
@@ -79,7 +78,7 @@ def statistics(found: Iterable[Visit], qualifier: str) -> dict[str, Numbers]:
 
 
 def reported(rows: Iterable[dict[str, object]]) -> dict[str, Numbers]:
-    """The same of what `launch.py report` shows; each timeperiod may come once."""
+    """The statistics in the rows of `launch.py report`; each timeperiod occurs once."""
     found: dict[str, Numbers] = {}
     for row in rows:
         stat = row["stat"]

@@ -1,4 +1,4 @@
-"""Commands on machines, forked by a process that has one thread, whatever threads tests have."""
+"""Runs commands on machines from a single-threaded process, so that forking is safe."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from multiprocessing.connection import Connection
 from tests.acceptance import forked
 from tests.acceptance.boxes.network import Machine
 
-SERVERS = ("synergy.messaging.rabbitmq", "synergy.storage.mongodb")  # what forks need not import
+SERVERS = (
+    "synergy.messaging.rabbitmq",
+    "synergy.storage.mongodb",
+)  # imported once, before the forks
 
 
 class Commands:
-    """What runs commands on any of the machines, one at a time."""
+    """Runs commands on any of the machines, one at a time."""
 
     def __init__(self, machines: Sequence[Machine], ours: Connection) -> None:
         self._names = [machine.name for machine in machines]
@@ -34,7 +37,7 @@ class Commands:
 
 @contextmanager
 def commands(machines: Sequence[Machine]) -> Iterator[Commands]:
-    """To be begun while the test has one thread."""
+    """Starts the process that runs commands; the test must have one thread then."""
     ours, theirs = multiprocessing.Pipe()
     context = multiprocessing.get_context("fork")
     process = context.Process(target=_serve, args=(machines, ours, theirs), daemon=True)
@@ -48,7 +51,7 @@ def commands(machines: Sequence[Machine]) -> Iterator[Commands]:
 
 
 def _serve(machines: Sequence[Machine], ours: Connection, theirs: Connection) -> None:
-    """Until the other end is closed."""
+    """Runs commands until the other end of the pipe is closed."""
     ours.close()
     for module in SERVERS:
         importlib.import_module(module)

@@ -1,8 +1,8 @@
 """Machines on a cable: network namespaces, and a switch between them.
 
-A machine has a host name of its own too, so that nobody takes a process of another machine for
-one of his own. The switch is a bridge in a namespace of its own: nothing here can be reached
-from outside, nor reaches anything there. Needs root and iproute2.
+Each machine has its own host name, so that its processes can be told from those of the others.
+The switch is a bridge in its own namespace: there are no connections to or from the outside.
+Needs root and iproute2.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def hindrance() -> str:
-    """Why there can be no such network here; "" if there can."""
+    """Why network namespaces cannot be used here; "" if they can."""
     if os.geteuid() != 0:
         return "network namespaces need root"
     if shutil.which("ip") is None:
@@ -51,7 +51,7 @@ class Machine:
 
     @contextmanager
     def inside(self) -> Iterator[None]:
-        """What this thread starts or connects to within the block it does on the machine."""
+        """Within the block, this thread starts processes and connects on the machine."""
         before = [os.open(_OWN / kind, os.O_RDONLY) for kind in ("net", "uts")]
         try:
             _enter(self._net, self._uts)
@@ -62,7 +62,7 @@ class Machine:
                 os.close(fd)
 
     def cut(self) -> None:
-        """Pulls the cable: what is sent is lost, and nobody is told."""
+        """Pulls the cable: packets are lost without an error."""
         _ip("-n", self._switch, "link", "set", "dev", self.name, "down")
 
     def join(self) -> None:
@@ -70,11 +70,11 @@ class Machine:
         _ip("-n", self._switch, "link", "set", "dev", self.name, "up")
 
     def pids(self) -> set[int]:
-        """All that runs on the machine, whoever started it."""
+        """The pids of all processes on the machine."""
         return {int(pid) for pid in _ip("netns", "pids", self._space).split()}
 
     def close(self) -> None:
-        """Kills what still runs and takes the machine away."""
+        """Kills all processes that still run and deletes the machine."""
         for pid in self.pids():
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)

@@ -1,7 +1,6 @@
 """Three boxes: a store, a broker and a scheduler on A, a scheduler and workers on B, workers on C.
 
-Each box has a home, a supervisor and a machine of its own; what a test does on a box, it does on
-its machine.
+Each box has its own home, supervisor and machine; methods of a box act on its machine.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from pathlib import Path
 from synergy.storage.protocol import Store
 from tests.acceptance.boxes.commands import Commands
 from tests.acceptance.boxes.network import Machine
-from tests.acceptance.kit import Done, Home, kill
+from tests.acceptance.kit import CommandResult, Home, kill
 
 CONTEXT = "tests.acceptance.deployments.three_boxes"
 NAMES = ("box-a", "box-b", "box-c")
@@ -34,10 +33,10 @@ class Box(Home):
         with self.machine.inside():
             return super().begin(*argv, **more)
 
-    def run(self, *argv: object, code: int | None = 0, **more: str) -> Done:
+    def run(self, *argv: object, code: int | None = 0, **more: str) -> CommandResult:
         words, environment = [str(word) for word in argv], self.environment(**more)
-        limit = 2 * self.patience
-        done = Done(*self.commands.run(self.machine, words, environment, limit))
+        limit = 2 * self.limit
+        done = CommandResult(*self.commands.run(self.machine, words, environment, limit))
         assert code is None or done.code == code, (argv, done)
         return done
 
@@ -47,7 +46,7 @@ class Box(Home):
             yield store
 
     def kill_all(self) -> None:
-        """kill -9 of the supervisor and all its processes, in one moment."""
+        """kill -9 of the supervisor and all its processes at once."""
         victims = {self.supervisor(), *self.marked()} - {0}
         for pid in victims:
             os.kill(pid, signal.SIGKILL)
@@ -59,7 +58,7 @@ class Box(Home):
 def boxes(
     machines: Sequence[Machine], folder: Path, commands: Commands, **variables: str
 ) -> Iterator[list[Box]]:
-    """A box on each machine, of one deployment; at the end nothing may be left of them."""
+    """A box on each machine, in one deployment; at the end no process may be left."""
     made = [Box(m, folder / m.name, commands, context=CONTEXT, **variables) for m in machines]
     with ExitStack() as ending:
         for box in made:

@@ -1,4 +1,4 @@
-"""A schedule of every second, and its receiver: who was told of which second, and how it ended."""
+"""A schedule that is due every second, its receiver, and the check that each due time ran once."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from pathlib import Path
 
 from synergy.model.schedule import Run, RunState
 from synergy.storage.protocol import Store
+from tests.acceptance.boxes.cluster import until_seldom
 from tests.acceptance.boxes.network import Machine
 from tests.acceptance.boxes.rig import Box
-from tests.acceptance.boxes.show import until_seldom
 from tests.delivery.receivers import Receiver, answers, receiving
 from tests.service.run_story import assert_legal
 
 NAME = "seconds"
 SECOND = timedelta(seconds=1)
-CATCHUP = 1000  # runs: more than the seconds of the longest trouble
+CATCHUP = 1000  # runs: more than the seconds of the longest outage
 
 
 @contextmanager
 def receiver_on(machine: Machine) -> Iterator[Receiver]:
-    """One that takes whatever is sent to the machine's address."""
+    """A receiver on the machine's address that accepts every request."""
     with machine.inside():
         receiving_there = receiving(answers(), machine.address)
         receiver = receiving_there.__enter__()
@@ -36,7 +36,7 @@ def receiver_on(machine: Machine) -> Iterator[Receiver]:
 
 @dataclass(frozen=True)
 class Seconds:
-    """The schedule, once it is added, and what it tells to `receiver`, every so many seconds."""
+    """A schedule that calls `receiver` at each multiple of `every` seconds."""
 
     receiver: Receiver
     host: str
@@ -44,7 +44,7 @@ class Seconds:
     every: int = 1
 
     def add(self, box: Box) -> None:
-        """Begins on a box."""
+        """Adds and enables the schedule on a box."""
         file = self.folder / "seconds.json"
         data = {
             "name": NAME,
@@ -73,14 +73,14 @@ class Seconds:
             assert_legal(store)
         dues = [run.due_at for run in all_runs]
         assert dues == [dues[0] + n * self.every * SECOND for n in range(len(dues))]
-        # What waits for its turn while the schedule is disabled is dropped: that is later.
+        # Runs that were due after `now` may have been skipped when the schedule was disabled.
         lost = [run for run in all_runs if run.state is not RunState.PROCESSED]
         assert [(run.due_at, run.reason) for run in lost if run.due_at <= now] == []
         processed = {run.id for run in all_runs} - {run.id for run in lost}
         calls = self.receiver.calls
         assert {call.headers["idempotency-key"] for call in calls} == processed
-        told = {(c.body.decode(), c.headers["x-synergy-scheduled-time"]) for c in calls}
-        assert len(told) == len(processed)  # what is sent again is the same
+        sent = {(c.body.decode(), c.headers["x-synergy-scheduled-time"]) for c in calls}
+        assert len(sent) == len(processed)  # a repeated request is identical
 
 
 def _is_open(run: Run) -> bool:

@@ -42,19 +42,19 @@ RENAME = """([machine, box]) => {
 
 
 def nothing(_page: Page) -> None:
-    """What most pages need to be done to."""
+    """Most pages need no preparation."""
 
 
 @dataclass(frozen=True)
 class Shot:
-    """A picture: of the page at `path`, once `ready` has done what it shows."""
+    """A picture of the page at `path`, after `ready` has prepared the page."""
 
     name: str
     path: str
     ready: Callable[[Page], None] = nothing
     person: str = "anna"
     status: int = 200
-    is_whole: bool = True  # as high as the page, or only what a screen shows
+    is_whole: bool = True  # the whole page, or only the first screen
 
 
 def shots(home: Home) -> list[Shot]:
@@ -106,7 +106,7 @@ def cells(page: Page) -> None:
 
 
 def selected(page: Page) -> None:
-    """Five hours, and what would be touched if they were done again."""
+    """Selects five hours and shows the preview of reprocessing them."""
     cells(page)
     page.get_by_role("button", name="Select", exact=True).click()
     for hour in (3, 7):
@@ -122,7 +122,7 @@ def panel(page: Page) -> None:
 
 
 def lines(page: Page) -> None:
-    """All lines that can be seen are there."""
+    """Waits until all visible lines are loaded."""
     expect(page.locator(".lv-number").first).to_be_visible()
     expect(page.locator(".lv-number + .text", has_text=re.compile("^…$"))).to_have_count(0)
 
@@ -161,8 +161,8 @@ def make(browser: Browser, home: Home, folder: Path, wanted: list[str]) -> None:
                 assert answer is not None
                 assert answer.status == shot.status, shot
                 shot.ready(page)
-                _call_it_dev(page)
-                _tells_nothing(page, home)
+                _replace_host_name(page)
+                _assert_no_local_paths(page, home)
                 _picture(page, shot, folder / f"{shot.name}-{theme}{suffix}.png")
                 context.close()
 
@@ -190,16 +190,16 @@ def _picture(page: Page, shot: Shot, file: Path) -> None:
         subprocess.run([quantizer, "--force", "--skip-if-larger", "--ext", ".png", "256", file])
 
 
-def _call_it_dev(page: Page) -> None:
-    """Shows the name of the box where the name of this machine stands."""
+def _replace_host_name(page: Page) -> None:
+    """Replaces the name of this machine by the name of the box."""
     page.evaluate(RENAME, [socket.gethostname(), BOX])
 
 
-def _tells_nothing(page: Page, home: Home) -> None:
-    """Fails if the page has a path of this machine."""
+def _assert_no_local_paths(page: Page, home: Home) -> None:
+    """Fails if the page contains a path of this machine."""
     text = page.content()
-    told = [path for path in (str(home.path), str(PROJECT), sys.prefix) if path in text]
-    assert not told, (page.url, told)
+    found = [path for path in (str(home.path), str(PROJECT), sys.prefix) if path in text]
+    assert not found, (page.url, found)
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
-"""A home in which there is something to see on every page: work done, under way, late and failed.
+"""A home with content for every page: work that is done, in progress, late and failed.
 
-Six weeks of the suite with the stream of visits going on, the programs of `shown` beside it,
-schedules of every sort with receivers that answer and that refuse, and people who log in.
+It has six weeks of the suite with the running event stream, the programs of `shown`, schedules of
+every kind with receivers that accept and that refuse, and users of every role.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from workers import demo_visits
 NOW = SystemClock().now()
 TODAY = NOW.replace(hour=0, minute=0, second=0, microsecond=0)
 DAYS = 40  # of history
-STREAM = 48  # hours that the generator makes up itself
-EVERY = 24  # of so many minutes one has visits, before the stream begins
+STREAM = 48  # hours that the event stream generator fills
+EVERY = 24  # before the stream begins, one of so many minutes has visits
 QUIET = range(2, 5)  # hours of the day without visits, before the stream begins
 BATCH = 250  # events in a message
 SESSIONS = "SingleSessionWorker"
@@ -40,13 +40,13 @@ PEOPLE = (("anna", Role.ADMIN), ("otto", Role.OPERATOR), ("vera", Role.VIEWER))
 
 
 def period(days: int, hour: int = 0) -> str:
-    """A timeperiod so many days ago."""
+    """The timeperiod of an hour (or day) so many days ago."""
     return f"{TODAY - timedelta(days=days):%Y%m%d}{hour:02}"
 
 
 @contextmanager
 def showroom(folder: Path) -> Iterator[Home]:
-    """The home, at work; it has ended afterwards."""
+    """The running home; it is stopped at the end."""
     users = folder / "users.json"
     secret = _people(UsersFile(users))
     home = Home(
@@ -58,21 +58,21 @@ def showroom(folder: Path) -> Iterator[Home]:
         mx_users_file=str(users),
         webhook_networks="127.0.0.0/8",
     )
-    home.patience = 300.0
+    home.limit = 300.0
     with ExitStack() as ends:
-        thankful = ends.enter_context(receiving(answers(body=b'{"taken": true}')))
-        strict = ends.enter_context(
+        accepting = ends.enter_context(receiving(answers(body=b'{"taken": true}')))
+        refusing = ends.enter_context(
             receiving(answers("400 Bad Request", b'{"error": "day is missing"}'))
         )
         ends.callback(home.end)
-        _before(home)
+        _fill_store(home)
         home.start()
         with closing(Client(address(home), {"Authorization": f"Bearer {secret}"})) as otto:
-            _schedules(otto, thankful.port, strict.port)
+            _schedules(otto, accepting.port, refusing.port)
             _until_done(home)
-            _otto_acts(otto, home)
-            _what_goes_wrong(home)
-            until(lambda: _is_accounted_for(otto), home.patience)
+            _operate(otto, home)
+            _cause_failures(home)
+            until(lambda: _is_accounted_for(otto), home.limit)
         yield home
 
 
@@ -81,7 +81,7 @@ def address(home: Home) -> str:
 
 
 def _people(book: UsersFile) -> str:
-    """Writes the users file; the secret of a token of the operator's."""
+    """Writes the users file; returns the secret of a token of the operator."""
     for name, role in PEOPLE:
         book.change(lambda users, n=name, r=role: new_user(users, n, r, QUICK, NOW))
     for what, role, days in (("nightly backup", Role.OPERATOR, 30), ("wallboard", Role.VIEWER, 90)):
@@ -101,8 +101,8 @@ def _token(book: UsersFile, owner: str, scope: Role, name: str, days: int) -> st
     return secrets[-1]
 
 
-def _before(home: Home) -> None:
-    """What is there when the supervisor starts."""
+def _fill_store(home: Home) -> None:
+    """Fills the store before the supervisor starts."""
     home.launch("store", "init")
     with home.store() as store:
         rows = [
@@ -124,7 +124,7 @@ def _order(key: tuple[str, str], old: dict[str, object] | None) -> dict[str, obj
 
 
 def _history() -> Iterator[dict[str, Any]]:
-    """Visits of the days before the stream begins, thinned out."""
+    """A sample of visits on the days before the stream begins."""
     first = int((TODAY - timedelta(days=DAYS)).timestamp()) // 60
     last = int((NOW - timedelta(hours=STREAM)).timestamp()) // 60
     for minute in range(first, last, EVERY):
@@ -135,7 +135,7 @@ def _history() -> Iterator[dict[str, Any]]:
 
 
 def _another_box(store: Any) -> None:
-    """A machine that was switched off over night."""
+    """Adds a box that was last seen seven hours ago."""
     seen_at = NOW - timedelta(hours=7)
     names = ("SiteHourlyAggregator", "SiteDailyAggregator", "InvoiceHourly")
     store.boxes.assign("batch-2", names)
@@ -148,8 +148,8 @@ def _another_box(store: Any) -> None:
     store.facts.set(process_memory("batch-2"), written(sizes))
 
 
-def _schedules(otto: Client, thankful: int, strict: int) -> None:
-    hook = f"http://127.0.0.1:{thankful}/hook"
+def _schedules(otto: Client, accepting: int, refusing: int) -> None:
+    hook = f"http://127.0.0.1:{accepting}/hook"
     definitions: list[dict[str, object]] = [
         {"name": "import-customers", "process": "CustomerImport", "cron": "*/5 * * * *",
          "first_run": "immediately"},
@@ -161,7 +161,7 @@ def _schedules(otto: Client, thankful: int, strict: int) -> None:
         {"name": "heartbeat", "target": hook, "trigger": "every 60", "payload": "${scheduledTime}"},
         {"name": "site-done", "target": hook, "trigger": {"timetable": "SiteDailyAggregator"},
          "payload": {"day": "${timeperiod}"}},
-        {"name": "partner-report", "target": f"http://127.0.0.1:{strict}/partner",
+        {"name": "partner-report", "target": f"http://127.0.0.1:{refusing}/partner",
          "cron": "0 5 * * *", "payload": {"report": "daily"}, "first_run": "immediately"},
         {"name": "night-only", "target": hook, "trigger": "every 900", "first_run": "immediately",
          "payload": "{}", "constraints": [{"time_window": _window()}]},
@@ -172,7 +172,7 @@ def _schedules(otto: Client, thankful: int, strict: int) -> None:
 
 
 def _window() -> dict[str, str]:
-    """Two hours of the day that have not begun for long."""
+    """A time window of two hours that begins in nine hours."""
     start = NOW + timedelta(hours=9)
     return {"start": f"{start:%H}:00", "end": f"{start + timedelta(hours=2):%H}:00"}
 
@@ -184,8 +184,8 @@ def _until_done(home: Home) -> None:
     home.until_unit("InvoiceHourly", UnitState.INVALID)
 
 
-def _otto_acts(otto: Client, home: Home) -> None:
-    """What an operator did; hours of a day are started over, and done again."""
+def _operate(otto: Client, home: Home) -> None:
+    """Reprocesses, skips, emits events and switches a process off, as an operator."""
     otto.post("/jobs/reprocess", {
         "process": "SiteHourlyAggregator", "from": period(4, 9), "to": period(4, 12),
         "reason": "visits of a crawler were counted",
@@ -203,8 +203,8 @@ def _otto_acts(otto: Client, home: Home) -> None:
     home.wait_for("SiteDailyAggregator", period(4))
 
 
-def _what_goes_wrong(home: Home) -> None:
-    """Late orders for hours that are done, unreadable messages, and a worker that is lost."""
+def _cause_failures(home: Home) -> None:
+    """Adds late orders for finished hours and unreadable messages, and kills a worker."""
     with home.store() as store:
         late = [("customer", period(3, hour)) for hour in (10, 11)]
         store.documents.update(ORDERS, late, _order)
@@ -218,6 +218,6 @@ def _what_goes_wrong(home: Home) -> None:
 
 
 def _is_accounted_for(client: Client) -> bool:
-    """Whether an audit finds nothing that is on its way still."""
+    """Whether an audit finds nothing unexplained."""
     result = client.ask("GET", "/audit", status=None, fresh=True).body["result"]
     return result is not None and not result["audit"]["unexplained"]

@@ -1,4 +1,4 @@
-"""A small tree of Python workers that a test can hold, and programs that do not want to end."""
+"""A small tree of Python workers that a test can hold, and programs that ignore SIGTERM."""
 
 from synergy.config.context import (
     BLOCKING_CHILDREN,
@@ -8,12 +8,12 @@ from synergy.config.context import (
 from tests.acceptance.deployments import haste
 from tests.acceptance.deployments.entries import a_daemon, a_process
 
-haste.leases()
-haste.hurry("synergy.worker.command", GRACE=1.0)
-haste.hurry("synergy.worker.heartbeat", LAST_WORK_SECONDS=1.0)
+haste.shorten_leases()
+haste.shorten("synergy.worker.command", GRACE=1.0)
+haste.shorten("synergy.worker.heartbeat", LAST_WORK_SECONDS=1.0)
 
 COPIER = "tests.acceptance.deployments.gates.Copier.start"
-# A program, its child and its grandchild; none of them listens to TERM.
+# A program, its child and its grandchild; all of them ignore SIGTERM.
 STUBBORN = """trap '' TERM
 sh -c 'trap "" TERM; sh -c "trap \\"\\" TERM; sleep 600; exit" & wait' &
 wait"""

@@ -1,6 +1,6 @@
-"""The suite and the program beside it, without what is proved elsewhere and takes processes.
+"""The deployment `watched` with fewer processes.
 
-The report of each year is a program that does nothing, and one process makes sessions.
+The yearly report is a program that does nothing, and one process makes sessions.
 """
 
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Trees of which a period fails, with `OSError` or exit code 3, while a file says so.
+"""Trees whose periods fail, with `OSError` or exit code 3, while a file exists.
 
 The file is named after the process and the timeperiod, and lies in the folder that
 `SYNERGY_TEST_FAILURES` names.
@@ -19,15 +19,15 @@ from synergy.worker import Outcome, Processed, Task, Worker
 from tests.acceptance.deployments import haste
 from tests.acceptance.deployments.entries import a_daemon, a_process
 
-haste.leases()
-haste.hurry("synergy.scheduler.late_data", QUIET=1.0, TOGETHER=0.5)
+haste.shorten_leases()
+haste.shorten("synergy.scheduler.late_data", QUIET=1.0, TOGETHER=0.5)
 
 FAILURES = os.environ.get("SYNERGY_TEST_FAILURES", "")
-FAIL_IF_TOLD = 'if [ -e "$0" ]; then echo "no such disk" >&2; exit 3; fi'
+FAIL_IF_FILE_EXISTS = 'if [ -e "$0" ]; then echo "no such disk" >&2; exit 3; fi'
 
 
 class Adder(Worker):
-    """One row for the period: how many rows are in it. Fails while it is told to."""
+    """Writes one row with the number of rows of the period; fails while its file exists."""
 
     unique_by = ("domain",)
 
@@ -47,7 +47,11 @@ def an_adder(name, qualifier, source, sink, **fields):
 def a_program(name, **fields):
     failure = f"{FAILURES}/{name}-${{timeperiod}}"
     return a_process(
-        name, QUALIFIER_DAILY, command=["sh", "-c", FAIL_IF_TOLD, failure], max_attempts=1, **fields
+        name,
+        QUALIFIER_DAILY,
+        command=["sh", "-c", FAIL_IF_FILE_EXISTS, failure],
+        max_attempts=1,
+        **fields,
     )
 
 

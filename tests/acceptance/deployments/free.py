@@ -1,4 +1,4 @@
-"""Free-run processes: workers that a test can hold in the midst of a run, and a program.
+"""Free-run processes: workers that a test can hold during a run, and programs.
 
 A worker waits while there is a gate (a FIFO) of its process's name in the folder that
 `SYNERGY_TEST_GATES` names.
@@ -14,7 +14,7 @@ from tests.acceptance.deployments.gates import GATES
 
 
 class Held(Worker):
-    """Says how many arguments it was given, once its gate is open."""
+    """Counts its arguments, once its gate is open."""
 
     def work(self, task: Task) -> Processed:
         try:

@@ -1,4 +1,4 @@
-"""The suite, with days that a test can hold in the midst of their work."""
+"""The suite, with a daily aggregator that a test can hold during its work."""
 
 from dataclasses import replace
 

@@ -1,7 +1,7 @@
-"""Workers that a test can hold in the midst of a unit.
+"""Workers that a test can hold while they process a unit.
 
-`SYNERGY_TEST_GATES` names a folder. A unit whose gate (`PROCESS-TIMEPERIOD`, a FIFO) is there
-waits until somebody opens the other end, or takes the gate away for later attempts.
+`SYNERGY_TEST_GATES` names a folder. A unit whose gate (`PROCESS-TIMEPERIOD`, a FIFO) exists waits
+until the test opens the other end. Once the gate is renamed, later attempts do not wait.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ GATES = "SYNERGY_TEST_GATES"
 
 
 def shut(folder: Path, process: str, timeperiod: str) -> Path:
-    """Puts a gate in the way of the units of a job."""
+    """Creates the gate at which units of the job wait."""
     folder.mkdir(exist_ok=True)
     gate = folder / f"{process}-{timeperiod}"
     os.mkfifo(gate)
@@ -26,22 +26,22 @@ def shut(folder: Path, process: str, timeperiod: str) -> Path:
 
 
 def take_away(gate: Path) -> Path:
-    """Takes the gate out of the way of later attempts; whoever waits at it, waits on."""
+    """Renames the gate: later attempts pass, and a unit that waits at it goes on waiting."""
     return gate.rename(gate.with_suffix(f".{uuid4().hex}"))
 
 
 def open_(gate: Path) -> None:
-    """Lets whoever waits at the gate go on."""
+    """Releases the unit that waits at the gate."""
     os.close(os.open(gate, os.O_RDWR | os.O_NONBLOCK))
 
 
 def let_through(gate: Path) -> None:
-    """Takes the gate away and lets whoever waits at it go on."""
+    """Releases the unit that waits at the gate and lets later attempts pass."""
     open_(take_away(gate))
 
 
 def wait_at_gate(task: Task) -> None:
-    """Does not return while the gate of the unit's job is shut."""
+    """Returns once the gate of the unit's job is open or does not exist."""
     gate = Path(os.environ[GATES]) / f"{task.process.name}-{task.timeperiod}"
     try:
         with gate.open():
@@ -51,7 +51,7 @@ def wait_at_gate(task: Task) -> None:
 
 
 class GatedDailyAggregator(SiteDailyAggregator):
-    """The suite's daily aggregator, with a gate in front of its result."""
+    """The suite's daily aggregator; it waits at a gate before it returns its result."""
 
     def work(self, task: Task) -> object:
         outcome = super().work(task)

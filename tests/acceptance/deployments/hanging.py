@@ -12,13 +12,13 @@ from synergy.config.context import (
 from synergy.worker import Processed, Task, Worker
 from tests.acceptance.deployments import haste
 
-haste.hurry("synergy.runtime.abandoned_work", GRACE=1.0)
+haste.shorten("synergy.runtime.abandoned_work", GRACE=1.0)
 
 START = os.environ.get("SYNERGY_START_TIMEPERIOD", "")
 
 
 class Hangs(Worker):
-    """Writes a row for each hour but the first, in which it waits for what never comes."""
+    """Writes a row for each hour except the first, in which it never returns."""
 
     def work(self, task: Task) -> Processed:
         if task.timeperiod == START:
@@ -31,7 +31,7 @@ class Hangs(Worker):
 
 
 class Spins(Hangs):
-    """Leaves its process no more time than Python takes from it; the second time it waits."""
+    """Hangs in a busy loop at the first attempt, and waits without end at the second."""
 
     def hang(self, task: Task) -> None:
         while task.unit.attempt == 1:

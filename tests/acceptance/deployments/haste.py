@@ -1,22 +1,22 @@
-"""Limits of the product made short, for homes whose tests wait until they are over.
+"""Shortens time limits of the product, for homes whose tests wait until they expire.
 
-They are short in the processes of a home that is given `test_haste`, and nowhere else: deployments
-are imported by the tests' own process as well.
+Only processes of a home with `test_haste` have the short limits: the process of the tests imports
+deployments as well.
 """
 
 import os
 from importlib import import_module
 
-ASKED = "SYNERGY_TEST_HASTE"
-RENEW, VALID, WAIT = 1.0, 5.0, 9.0  # half of a lease's seconds, or less
+ENABLED = "SYNERGY_TEST_HASTE"
+RENEW, VALID, WAIT = 1.0, 5.0, 9.0  # seconds: half of the product's values, or less
 
 
-def hurry(module, **limits):
-    """Gives these constants of a module other values, if this process was asked to make haste."""
-    if ASKED in os.environ:
+def shorten(module, **limits):
+    """Sets constants of a module, if `SYNERGY_TEST_HASTE` is set in this process."""
+    if ENABLED in os.environ:
         vars(import_module(module)).update(limits)
 
 
-def leases():
-    """Who is gone without a word is missed sooner."""
-    hurry("synergy.runtime.leadership", RENEW=RENEW, VALID=VALID, WAIT=WAIT)
+def shorten_leases():
+    """Lets the lease of a killed process expire sooner."""
+    shorten("synergy.runtime.leadership", RENEW=RENEW, VALID=VALID, WAIT=WAIT)

@@ -1,9 +1,9 @@
-"""Sites and the days of clients, of which a test can hold days in the midst of their work."""
+"""The trees `site` and `client` (days only), with a daily aggregator that a test can hold."""
 
 from synergy.config.context import timetable_tree_entry
 from tests.acceptance.deployments import gated_suite
 
-_LEFT_OUT = (  # what is started and killed like the others, and has no part in their figures
+_LEFT_OUT = (  # processes that do not contribute to the figures
     "MX",
     "Agent",
     "ClientMonthlyAggregator",

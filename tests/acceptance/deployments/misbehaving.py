@@ -1,7 +1,7 @@
-"""Work that does what none should do: in each of the timetable's first hours something else.
+"""Workers with defective work functions: a different defect in each of the first hours.
 
-In all hours after these the same worker does what it should. The work that ends its process, and
-with that all that is in the same hands, has a process of its own: it does so in the first hour.
+In all later hours the same worker succeeds. The defect that kills its process would affect units
+beside it, so it has a process of its own, `Dying`, which dies in the first hour.
 """
 
 import os
@@ -19,8 +19,8 @@ from synergy.worker import Processed, Task, Worker
 START = os.environ.get("SYNERGY_START_TIMEPERIOD", "")
 
 
-class Way:
-    """`reason` is what shall be told of the hour."""
+class Defect:
+    """A way to misbehave; the recorded failure must contain `reason`."""
 
     reason: str
 
@@ -28,28 +28,28 @@ class Way:
         raise NotImplementedError
 
 
-class ForgetsToAnswer(Way):
+class ForgetsToAnswer(Defect):
     reason = "TypeError: work returned NoneType, not Processed or Nothing"
 
     def misbehave(self, task: Task) -> object:
         return None
 
 
-class AnswersNonsense(Way):
+class AnswersNonsense(Defect):
     reason = "TypeError: work returned str, not Processed or Nothing"
 
     def misbehave(self, task: Task) -> object:
         return "done"
 
 
-class CountsInWords(Way):
+class CountsInWords(Defect):
     reason = "TypeError: the count 'rows' is not a whole number"
 
     def misbehave(self, task: Task) -> object:
         return Processed({"rows": object()})
 
 
-class WritesRowsTwice(Way):
+class WritesRowsTwice(Defect):
     reason = "row 2 (domain='d') would replace row 1"
 
     def misbehave(self, task: Task) -> object:
@@ -57,7 +57,7 @@ class WritesRowsTwice(Way):
         return Processed()
 
 
-class WritesElsewhere(Way):
+class WritesElsewhere(Defect):
     reason = "document 'd' at 2001010100 lies outside"
 
     def misbehave(self, task: Task) -> object:
@@ -65,7 +65,7 @@ class WritesElsewhere(Way):
         return Processed()
 
 
-class WritesWhatCannotBeKept(Way):
+class WritesWhatCannotBeKept(Defect):
     reason = "row 1 (domain='d'): field x is a set, which cannot be stored"
 
     def misbehave(self, task: Task) -> object:
@@ -73,7 +73,7 @@ class WritesWhatCannotBeKept(Way):
         return Processed()
 
 
-class WritesHugeNumbers(Way):
+class WritesHugeNumbers(Defect):
     reason = "row 1 (domain='d'): field n is a whole number beyond 64 bits"
 
     def misbehave(self, task: Task) -> object:
@@ -81,7 +81,7 @@ class WritesHugeNumbers(Way):
         return Processed()
 
 
-class WritesNoNumber(Way):
+class WritesNoNumber(Defect):
     reason = "row 1 (domain='d'): field stat.mean is nan"
 
     def misbehave(self, task: Task) -> object:
@@ -89,7 +89,7 @@ class WritesNoNumber(Way):
         return Processed()
 
 
-class LacksAKey(Way):
+class LacksAKey(Defect):
     reason = "row 1 has no field 'domain'"
 
     def misbehave(self, task: Task) -> object:
@@ -97,14 +97,14 @@ class LacksAKey(Way):
         return Processed()
 
 
-class HasNoSource(Way):
+class HasNoSource(Defect):
     reason = "ValueError: Misbehaving has no source in the store"
 
     def misbehave(self, task: Task) -> object:
         return list(task.source)
 
 
-class LogsWhatCannotBeFormatted(Way):
+class LogsWhatCannotBeFormatted(Defect):
     reason = "ValueError: the last word"
 
     def misbehave(self, task: Task) -> object:
@@ -112,21 +112,21 @@ class LogsWhatCannotBeFormatted(Way):
         raise ValueError("the last word")
 
 
-class Exits(Way):
+class Exits(Defect):
     reason = "SystemExit: I have had enough"
 
     def misbehave(self, task: Task) -> object:
         sys.exit("I have had enough")
 
 
-class Recurses(Way):
+class Recurses(Defect):
     reason = "RecursionError: "
 
     def misbehave(self, task: Task) -> object:
         return self.misbehave(task)
 
 
-class SaysMuch(Way):
+class SaysMuch(Defect):
     reason = "ValueError: ? ? yyy"
 
     def misbehave(self, task: Task) -> object:
@@ -136,26 +136,26 @@ class SaysMuch(Way):
         raise ValueError("\ud800 \x00 " + "y" * 10_000_000)
 
 
-def ways(start):
-    """The hours in which the worker misbehaves, each with how it does."""
-    return {f"{start[:8]}{hour:02}": way for hour, way in enumerate(Way.__subclasses__())}
+def defects(start):
+    """The hours in which the worker misbehaves, with the defect of each."""
+    return {f"{start[:8]}{hour:02}": defect for hour, defect in enumerate(Defect.__subclasses__())}
 
 
 class Misbehaving(Worker):
-    """Writes a row in hours without a way."""
+    """Misbehaves in hours that have a defect; writes a row in all others."""
 
     unique_by = ("domain",)
 
     def work(self, task: Task) -> object:
-        way = ways(START).get(task.timeperiod)
-        if way is not None:
-            return way().misbehave(task)
+        defect = defects(START).get(task.timeperiod)
+        if defect is not None:
+            return defect().misbehave(task)
         task.sink.replace(task.timeperiod, [{"domain": "d"}])
         return Processed()
 
 
 class Dying(Worker):
-    """Writes a row, if it comes so far."""
+    """Kills its process in the first hour; writes a row in all others."""
 
     reason = "its worker is gone, 2 times"
 

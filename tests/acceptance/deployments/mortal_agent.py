@@ -1,9 +1,9 @@
-"""An agent that kills itself with SIGKILL at a step, when a file asks for it.
+"""An agent that kills itself with SIGKILL at a step, when the file of the step exists.
 
-The step's file lies in the folder `SYNERGY_TEST_DEATHS`. It is taken away before the agent dies,
-so that each file is one death, whichever agent comes there first. While there is a file `messages`
-nobody claims a run as it is launched: messages tell all agents of it. `SYNERGY_TEST_ANSWER_IN` is
-how many seconds receivers have, where they shall have less than usual.
+The file lies in the folder `SYNERGY_TEST_DEATHS`. The agent removes it before it dies, so that each
+file kills one agent, the first that reaches the step. While a file `messages` exists, runs are not
+claimed at launch but announced to all agents by messages. `SYNERGY_TEST_ANSWER_IN`, if set, is the
+number of seconds that receivers have to respond.
 """
 
 import os
@@ -16,9 +16,9 @@ from synergy.delivery.options import Options
 from synergy.delivery.sender import Sender
 from synergy.model.schedule import RunState
 
-BEFORE_THE_RECORD = "before-the-record"  # the due time is decided, nothing is written
-WITH_THE_RECORD = "with-the-record"  # the run is written; not committed, or the rest is not
-AFTER_THE_RECORD = "after-the-record"  # all is written; nobody was told of it, nothing was sent
+BEFORE_THE_RECORD = "before-the-record"  # the run is decided, nothing is written
+WITH_THE_RECORD = "with-the-record"  # the run is written, the rest of its batch is not
+AFTER_THE_RECORD = "after-the-record"  # all is committed; no message or request was sent
 AFTER_THE_CLAIM = "after-the-claim"  # claimed, not sent
 BEFORE_THE_RESULT = "before-the-result"  # sent and answered, not written
 AFTER_THE_RESULT = "after-the-result"  # written and committed
@@ -43,7 +43,7 @@ def die_if_asked(step):
 
 
 class _Runs:
-    """The store's runs; each step is recognised by what is written."""
+    """The store's runs; recognises each step by the change that is written."""
 
     def __init__(self, store):
         self._store = store
@@ -90,7 +90,7 @@ class _Store:
         return getattr(self._store, name)
 
 
-def _impatient(place, seconds):
+def _sender_with_timeout(place, seconds):
     return Sender(
         Options(
             secrets=place.webhook_secrets,
@@ -104,7 +104,7 @@ def _impatient(place, seconds):
 class MortalAgent(Agent):
     def __init__(self, workplace):
         seconds = os.environ.get("SYNERGY_TEST_ANSWER_IN")
-        sender = _impatient(workplace, seconds) if seconds else None
+        sender = _sender_with_timeout(workplace, seconds) if seconds else None
         super().__init__(replace(workplace, store=_Store(workplace.store)), sender)
         claim = self.deliverer.claim_locally
         self.deliverer.claim_locally = lambda runs: (

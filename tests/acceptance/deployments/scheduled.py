@@ -1,4 +1,4 @@
-"""Schedules: agents that can be made to die at a step, and a program that leaves stamps."""
+"""Agents that tests can kill at a step, and a program that appends a line for each run."""
 
 import os
 import sys
@@ -15,8 +15,8 @@ _STAMP = "import os, sys; open(sys.argv[1], 'a').write(' '.join(sys.argv[2:]) + 
 AGENT = "Agent"
 STAMP = "Stamp"
 
-haste.leases()
-haste.hurry("synergy.agent.delivering.outbox", EVERY=5.0)
+haste.shorten_leases()
+haste.shorten("synergy.agent.delivering.outbox", EVERY=5.0)
 
 process_context = {
     "Scheduler": daemon_context_entry(

@@ -1,7 +1,7 @@
-"""The suite, and beside it what goes wrong in real life, so that pages have something to show.
+"""The suite and trees with typical problems, so that pages have something to show.
 
-Invoices of some hours fail for good; refunds are switched off; what is made of both waits. An order
-that comes late only marks what was made of its hour.
+Invoices of some hours always fail; refunds are switched off; the balance waits for both. A late
+order only marks the invoices of its hour as stale.
 """
 
 import context as suite

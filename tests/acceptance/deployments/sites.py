@@ -1,4 +1,4 @@
-"""The sites of the suite: three processes work, and the aggregates of their hours are elsewhere."""
+"""The site tree: hours are processed here, coarser levels belong to another box."""
 
 from dataclasses import replace
 

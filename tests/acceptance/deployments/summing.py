@@ -1,4 +1,4 @@
-"""The sums of what fails when it is told to, and an agent, without what is beside them."""
+"""Only the tree `sums` of `failing`, with a scheduler and an agent."""
 
 from tests.acceptance.deployments import failing
 

@@ -1,7 +1,7 @@
-"""The suite over three boxes, with units that a test can hold in the midst of their work.
+"""The suite on three boxes, with a daily aggregator that a test can hold during its work.
 
-A schedules; B schedules and works; C works; agents are on B and C. What only one box can do waits
-while it is away. Limits are short, so that what was lost is missed soon.
+A runs a scheduler; B runs a scheduler and workers; C runs workers; agents run on B and C. Processes
+of only one box wait while the box is away. Limits are short, so that lost workers are noticed soon.
 """
 
 from dataclasses import replace

@@ -1,7 +1,7 @@
-"""Small trees of commands in which a period can wait for every kind of reason.
+"""Small trees of commands with a waiting period for each kind of reason.
 
-A command fails, with the file's text on standard error, while there is a file named after its
-process and timeperiod in the folder that `SYNERGY_TEST_FAILURES` names.
+A command fails while the folder that `SYNERGY_TEST_FAILURES` names has a file `PROCESS-TIMEPERIOD`;
+it prints the file's text on standard error.
 """
 
 import os
@@ -17,17 +17,17 @@ from synergy.config.context import (
 )
 
 FAILURES = os.environ.get("SYNERGY_TEST_FAILURES", "")
-FAIL_IF_TOLD = 'if [ -e "$0" ]; then cat "$0" >&2; exit 3; fi'
+FAIL_IF_FILE_EXISTS = 'if [ -e "$0" ]; then cat "$0" >&2; exit 3; fi'
 
 
 def a_process(name, qualifier=QUALIFIER_HOURLY, **fields):
-    """A process whose command does nothing, unless it is told to fail."""
+    """A process whose command does nothing, or fails while its file exists."""
     failure = f"{FAILURES}/{name}-${{timeperiod}}"
     return managed_context_entry(
         **{
             "process_name": name,
             "time_qualifier": qualifier,
-            "command": ["sh", "-c", FAIL_IF_TOLD, failure],
+            "command": ["sh", "-c", FAIL_IF_FILE_EXISTS, failure],
             "trigger_frequency": "every 60",
             "settle": "0s",
             "retry_backoff": "1h",

@@ -1,4 +1,4 @@
-"""The suite, and a program beside it that schedules can run: it says for when it ran."""
+"""The suite, and a program that schedules can run: it prints its argument."""
 
 import sys
 

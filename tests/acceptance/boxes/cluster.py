@@ -1,4 +1,4 @@
-"""What happens on the three boxes: a log that grows, and what must come of it."""
+"""Three boxes that process a growing log, and the checks of their results."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from tests.access_log import AccessLog, access_log
 from workers.commands.collections import rows
 
 IS_LONG = os.environ.get("SYNERGY_TEST_BOXES") == "long"
-REST = 1800.0 if IS_LONG else 900.0  # seconds in which all must have come to rest
+REST = 1800.0 if IS_LONG else 900.0  # seconds within which all work must be finished
 CLOCK = SystemClock()
 
 
 def recent_log(day: date) -> AccessLog:
-    """A log that began on `day`: a small one of two days, or a whole one."""
+    """A log that begins on `day`: two days, or the full log with `IS_LONG`."""
     return access_log(day) if IS_LONG else access_log(day, days=2, lines=400)
 
 
 @dataclass
-class Show:
-    """The boxes at work on a log, of which more is read from time to time."""
+class Cluster:
+    """The three boxes; they process a log that is ingested part by part."""
 
     boxes: list[Box]
     gates: Path
@@ -60,31 +60,32 @@ class Show:
         return self.boxes[2]
 
     def read_on(self, box: Box) -> None:
-        """Has a box read the log, which has grown by one part."""
+        """Ingests the log on a box, with one more part."""
         self._read = min(len(self.log.lines), self._read + -(-len(self.log.lines) // self.parts))
         self.read_again(box)
 
     def read_again(self, box: Box) -> None:
-        """Has a box read what was read before: what got lost on the way is sent again."""
+        """Ingests the same lines again on a box, which sends lost messages again."""
         self.file.write_bytes(self.log.content(self._read))
-        told = box.ask("ingest", self.file, "--site", SITE)
-        assert told["problems"] == [], told
+        report = box.ask("ingest", self.file, "--site", SITE)
+        assert report["problems"] == [], report
 
     def days(self) -> list[str]:
-        """The days of all that was read so far."""
+        """The days of all lines that were ingested so far."""
         return sorted(visits.statistics(self.log.visits(self._read), "daily"))
 
     def assert_all_is_well(self, box: Box) -> None:
-        """At rest the figures are those of the log, all is accounted for, nothing was done twice.
+        """Waits on `box` until all work is finished with the figures of the log.
 
-        Looked for on `box`; each box runs what is assigned to it, once.
+        Then the audit finds nothing unexplained, no message is in quarantine, and each box runs
+        each assigned process once.
         """
         deployment = box.deployment()
 
         def is_at_rest(store: Store) -> bool:
             now = CLOCK.now()
             found = audit(store, load_timetable(store, deployment, now), now)
-            if found.unfinished or not self._is_told(store, deployment):
+            if found.unfinished or not self._has_figures(store, deployment):
                 return False
             assert found.unexplained == ()
             return True
@@ -95,26 +96,26 @@ class Show:
         for each in self.boxes:
             assert_as_declared(each)
 
-    def assert_all_is_told(self, box: Box) -> None:
-        """What the commands say on `box` is what is so."""
+    def assert_commands_report_all(self, box: Box) -> None:
+        """`report`, `audit` and `queue dead` on `box` show the results of the log."""
         expected = self._expected()
         assert {name: visits.reported(box.report(name)) for name in expected} == expected
         assert box.audit()["unexplained"] == []
         assert box.ask("queue", "dead") == {"dead": [], "failed_runs": []}
 
     def until_figures(self, box: Box, meanwhile: Callable[[], object] = lambda: None) -> None:
-        """Until each hour and day has the figures of what was read; looked for on `box`."""
+        """Waits on `box` until each hour and day has the figures of the ingested lines."""
         deployment = box.deployment()
 
         def look(store: Store) -> bool:
             meanwhile()
-            return self._is_told(store, deployment)
+            return self._has_figures(store, deployment)
 
         with box.store() as store:
             until_seldom(lambda: look(store))
 
-    def _is_told(self, store: Store, deployment: Deployment) -> bool:
-        """Whether the figures in the store are those of what was read."""
+    def _has_figures(self, store: Store, deployment: Deployment) -> bool:
+        """Whether the figures in the store are those of the ingested lines."""
         return all(
             visits.reported(rows(store.documents, deployment, name)) == expected
             for name, expected in self._expected().items()
@@ -127,12 +128,12 @@ class Show:
 
 
 def until_seldom(look: Callable[[], bool]) -> None:
-    """Until it is so. A stand-in reads whatever is looked at as a whole: so it is seldom done."""
+    """Waits until `look` is true, rarely asked: the MongoDB stand-in reads whole collections."""
     until(look, REST, lambda: threading.Event().wait(PAUSE))
 
 
 def assert_as_declared(box: Box) -> None:
-    """Each process that belongs on the box runs as often as it shall, and nothing else does."""
+    """Each process that is assigned to the box runs in all its instances, and no other does."""
     leaders = box.until_all_run()
     with box.store() as store:
         assigned = {a.process for a in store.boxes.assignments(box.box) if a.is_on}
@@ -150,14 +151,14 @@ def assert_as_declared(box: Box) -> None:
 
 @contextmanager
 def lasting(seconds: float) -> Iterator[None]:
-    """A block that takes this long at least: a trouble that has to last for so long."""
+    """A block that takes at least this many seconds."""
     begun = CLOCK.monotonic()
     yield
     threading.Event().wait(max(0.0, begun + seconds - CLOCK.monotonic()))
 
 
 def leader_of(store: Store, lease: str) -> Incarnation | None:
-    """Who holds a lease, by what the store says."""
+    """The process that holds a lease; None if it is free."""
     found: Lease | None = store.leases.read(lease)
     return None if found is None or found.released else identity.parse(found.holder)
 

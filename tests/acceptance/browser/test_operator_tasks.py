@@ -1,7 +1,7 @@
-"""The whole system as operators use it: in a browser, with processes that really run.
+"""What operators do in a browser, on a system of real processes.
 
-One home after its first start, with the stream of visits of the demo. What is worked on lies in
-yesterday, so that it holds still but for what a test does.
+One home after its first start, with the demo's event stream. Tests work on periods of yesterday,
+which change only by what a test does.
 """
 
 from __future__ import annotations
@@ -30,17 +30,19 @@ from workers.event_stream_generator import MARK
 HOURLY, DAILY = "SiteHourlyAggregator", "SiteDailyAggregator"
 NOW = SystemClock().now()
 MIDNIGHT = NOW.replace(hour=0, minute=0, second=0, microsecond=0)
-SENT = min(MIDNIGHT + timedelta(seconds=LONGEST_VISIT), NOW).timestamp()  # all of yesterday's
+SENT = min(
+    MIDNIGHT + timedelta(seconds=LONGEST_VISIT), NOW
+).timestamp()  # the end of yesterday's visits
 YESTERDAY = f"{NOW - timedelta(days=1):%Y%m%d}"
 DAY, START = YESTERDAY + "00", YESTERDAY + "18"
 HOURS = ("18", "19", "20", "21", "22", "23")
 PROCESSED = re.compile(r": processed$")
-PATIENT = 1000 * LIMIT  # milliseconds, for what real processes have to do
+LIMIT_MS = 1000 * LIMIT  # for work of real processes
 
 
 @pytest.fixture(scope="module")
 def home(module_homes):
-    """A timetable that has begun, and nothing else."""
+    """A home whose timetable has a start; nothing runs yet."""
     home = module_homes(
         context="tests.acceptance.deployments.watched",
         start_timeperiod=START,
@@ -49,26 +51,26 @@ def home(module_homes):
     )
     home.launch("store", "init")
     with home.store() as store:
-        store.facts.set(TIMETABLE_START, START)  # a look at it needs no scheduler then
+        store.facts.set(TIMETABLE_START, START)  # so pages can show it without a scheduler
     return home
 
 
 @pytest.fixture(scope="module")
 def early(home):
-    """The address of an MX that was there before the supervisor."""
+    """The address of an MX that was started before the supervisor."""
     return beside(home)
 
 
 @pytest.fixture(scope="module")
 def mx(home, early):
-    """The address of MX, in a home that is at work."""
+    """The address of MX in the running home."""
     home.start()
     return f"http://127.0.0.1:{home.variables['mx_port']}"
 
 
 @pytest.fixture
 def done(home, mx):
-    """The same; the stream has caught up with yesterday, which is done."""
+    """The address of MX, once all of yesterday is processed."""
     home.until(lambda store: int(store.facts.get(MARK) or 0) >= SENT)
     home.wait_for(DAILY, DAY)
     return mx
@@ -92,14 +94,14 @@ def panel(page):
 
 
 def generation(home, process, timeperiod):
-    """How often a job was begun: also anew, by what came late while the stream caught up."""
+    """The generation of a job; late data may have raised it while the stream caught up."""
     ordinal = home.deployment().processes[process].qualifier.parse(timeperiod)
     return home.generations().get((process, ordinal), 1)
 
 
-def is_processed(page, process, timeperiod):
+def expect_processed(page, process, timeperiod):
     cell = job(page, process, timeperiod)
-    expect(cell).to_have_accessible_name(PROCESSED, timeout=PATIENT)
+    expect(cell).to_have_accessible_name(PROCESSED, timeout=LIMIT_MS)
 
 
 def test_the_timetable_fills_after_the_first_start(look, home, early, request):
@@ -107,29 +109,29 @@ def test_the_timetable_fills_after_the_first_start(look, home, early, request):
     expect(job(page, HOURLY, START)).to_have_accessible_name(f"{HOURLY} {START}: embryo, late")
     mx = request.getfixturevalue("mx")
     for hour in HOURS:
-        is_processed(page, HOURLY, YESTERDAY + hour)
-    is_processed(page, DAILY, DAY)
+        expect_processed(page, HOURLY, YESTERDAY + hour)
+    expect_processed(page, DAILY, DAY)
     overview = look(mx)
     expect(overview.get_by_role("link", name=HOURLY).first).to_be_visible()
 
 
-def test_a_range_is_done_again_and_the_cascade_was_shown_before(look, home, done):
+def test_reprocessing_a_range_previews_and_reprocesses_its_cascade(look, home, done):
     before = {hour: generation(home, HOURLY, YESTERDAY + hour) for hour in HOURS}
     first = generation(home, DAILY, DAY)
     page = look(f"{done}/timetable/site")
     drag(page, job(page, HOURLY, YESTERDAY + "19"), job(page, HOURLY, YESTERDAY + "21"))
     selection = page.get_by_role("region", name="Selection")
     selection.get_by_role("button", name="Reprocess…").click()
-    for told in (f"3 {HOURLY}", f"1 {DAILY}"):
-        expect(selection.get_by_role("listitem").filter(has_text=told)).to_have_count(1)
+    for count in (f"3 {HOURLY}", f"1 {DAILY}"):
+        expect(selection.get_by_role("listitem").filter(has_text=count)).to_have_count(1)
     expect(job(page, DAILY, DAY)).to_have_class(re.compile(r"\btouched\b"))
-    is_processed(page, HOURLY, YESTERDAY + "20")  # looking has changed nothing
+    expect_processed(page, HOURLY, YESTERDAY + "20")  # the preview has changed nothing
     selection.get_by_label("Why").fill("a crawler was counted")
     selection.get_by_role("button", name=re.compile(r"^Reprocess \d+ jobs$")).click()
 
     job(page, DAILY, DAY).click()
     expect(panel(page)).to_contain_text(f"generation {first + 1}")
-    is_processed(page, DAILY, DAY)
+    expect_processed(page, DAILY, DAY)
     expect(panel(page).locator(".job-state")).to_contain_text("processed")
     history = panel(page).get_by_role("region", name="History")
     expect(history).to_contain_text("a crawler was counted")
@@ -151,8 +153,8 @@ def test_the_cause_of_a_waiting_period_is_found_and_removed(look, home, done):
     why.get_by_role("button", name="Switch the process on").click()
     asked(page).get_by_label("Why").fill("there is room again")
     asked(page).get_by_role("button", name="Switch the process on").click()
-    is_processed(page, HOURLY, hour)
-    is_processed(page, DAILY, DAY)
+    expect_processed(page, HOURLY, hour)
+    expect_processed(page, DAILY, DAY)
     expect(panel(page).locator(".job-state")).to_contain_text("processed")
     expect(why).not_to_contain_text("switched off")
 
@@ -161,17 +163,17 @@ def test_a_process_is_switched_off_on_a_box_and_on_again(look, home, done):
     page = look(f"{done}/boxes")
     name = "EventStreamGenerator"
     row = page.get_by_role("row").filter(has=page.get_by_role("rowheader", name=name))
-    expect(row.locator(".state")).to_have_text("running", timeout=PATIENT)
+    expect(row.locator(".state")).to_have_text("running", timeout=LIMIT_MS)
     before = home.leaders()[f"{name}/1"]
     for turn, after in (("off", "stopped"), ("on", "running")):
         row.get_by_role("switch", name=f"Switch {name} {turn} on {home.box}").click()
         asked(page).get_by_label("Why").fill(f"to see it {after}")
         asked(page).get_by_role("button", name=f"Switch {turn}").click()
-        expect(row.locator(".state")).to_have_text(after, timeout=PATIENT)
+        expect(row.locator(".state")).to_have_text(after, timeout=LIMIT_MS)
     assert home.until_all_run(f"{name}/1")[f"{name}/1"] != before
 
 
-def test_a_schedule_is_written_with_a_preview_and_its_run_is_seen(look, done):
+def test_a_schedule_is_created_with_a_preview_and_its_run_is_shown(look, done):
     with receiving(answers(body=b"thank you")) as receiver:
         page = look(f"{done}/schedules/new")
         page.get_by_label("Name", exact=True).fill("newyear")
@@ -187,14 +189,14 @@ def test_a_schedule_is_written_with_a_preview_and_its_run_is_seen(look, done):
 
         expect(page.get_by_role("heading", name="newyear", level=1)).to_be_visible()
         run = page.get_by_role("region", name="Last runs").get_by_role("row").nth(1)
-        expect(run).to_contain_text("processed", timeout=PATIENT)
+        expect(run).to_contain_text("processed", timeout=LIMIT_MS)
         run.get_by_role("link").first.click()
         expect(page.locator("main")).to_contain_text("thank you")
         [call] = receiver.calls
         assert call.body == b'{"of": "newyear"}'
 
 
-def test_viewers_are_refused_and_what_operators_do_bears_their_name(look, home, done, tmp_path):
+def test_viewers_cannot_make_changes_and_the_journal_names_the_operator(look, home, done, tmp_path):
     users = tmp_path / "users.json"
     for name, role in (("vera", "viewer"), ("otto", "operator")):
         add_user(home, users, name, role)
@@ -223,8 +225,8 @@ def test_viewers_are_refused_and_what_operators_do_bears_their_name(look, home, 
     asked(page).get_by_role("button", name="Switch off").click()
     expect(page.get_by_role("switch", name=f"Switch {HOURLY} on")).to_be_visible()
     page.goto(f"{mx}/journal?event=process.off")
-    told = page.get_by_role("row").filter(has_text="a moment's rest")
-    expect(told).to_contain_text("otto (mx)")
+    entry = page.get_by_role("row").filter(has_text="a moment's rest")
+    expect(entry).to_contain_text("otto (mx)")
     page.get_by_role("button", name="Log out").click()
     expect(page).to_have_url(f"{mx}/login")
     page.goto(f"{mx}/journal")
