@@ -1,4 +1,4 @@
-"""Answers that are kept: each step is one compare-and-set on the version that was seen."""
+"""Stored answers. Each step is one compare-and-set on the version that was seen."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class MongoAnswers:
 
 
 def answer_id(person: str, key: str) -> str:
-    """The id of an answer's document, different for different pairs."""
+    """The id of an answer's document, unique for each pair."""
     return orjson.dumps([person, key]).decode()
 
 

@@ -1,4 +1,4 @@
-"""Boxes: assignments, and observed processes, which are parts of their box's document."""
+"""Boxes: assignments, and observed processes, which are stored in the document of their box."""
 
 from __future__ import annotations
 
@@ -103,4 +103,4 @@ class MongoBoxes:
 
 def assignment_id(box: str, process: str) -> str:
     """The id of an assignment."""
-    return f"{box} {process}"  # no box has a blank in its name
+    return f"{box} {process}"  # names of boxes have no blanks

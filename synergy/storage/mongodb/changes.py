@@ -1,9 +1,10 @@
-"""What was written to which timeperiod of a collection, numbered.
+"""The numbered change log of collections, by timeperiod.
 
-Each write of documents is announced after it was made, by a document that says which numbers
-it got and what its timeperiod holds since (`changes`, see `sequence`). So a reader that has seen a
-number sees the rows it stands for. Only the newest change of a timeperiod counts; those that
-it replaces stay for a while, because a number that is free again could be given twice.
+After documents are written, a change is inserted into `changes`: it holds the numbers of the writes
+and the state of the timeperiod after them (see `sequence`). So the rows behind a number are visible
+before the number is. Only the newest change of a timeperiod counts. Replaced changes are deleted
+after an hour: if they were deleted at once, a paused writer could use their numbers again, below
+numbers that readers have already passed.
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ Place = tuple[str, str]
 """(collection, timeperiod)"""
 
 ENDLESS = "~"  # sorts after every timeperiod
-_KEPT = 3_600.0  # seconds that a replaced change is kept, longer than any writer is paused
+_KEPT = 3_600.0  # seconds that a replaced change is kept, longer than any pause of a writer
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """That `count` writes were made to a place.
+    """`count` writes that were made to a place.
 
-    `rows` is how many documents are there now, if all were replaced, else how many came to
-    those that were.
+    With `is_replaced`, `rows` is the number of documents that the place has now; without it, the
+    number of documents that the writes added.
     """
 
     place: Place
@@ -39,15 +40,15 @@ class Written:
 
 
 class Changes:
-    """The numbers of all writes to documents."""
+    """Gives numbers to writes of documents, and answers queries about them."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._clock = SystemClock()
-        self._looks: deque[tuple[float, int]] = deque()  # when what was the last number
+        self._observed: deque[tuple[float, int]] = deque()  # (time, last number at that time)
 
     def announce(self, writes: Sequence[Written]) -> None:
-        """Gives numbers to writes that were made, in order, and forgets those they replace."""
+        """Numbers writes that were made, in order, and marks the changes that they replace."""
         changes = self._database["changes"]
         rest = list(writes)
         replaced: set[int] = set()
@@ -65,18 +66,18 @@ class Changes:
                 changes.update_many(old, {"$set": {"is_newest": False}})
 
     def forget(self) -> None:
-        """Deletes replaced changes so old that no writer takes their numbers for free."""
+        """Deletes replaced changes that are too old for any writer to reuse their numbers."""
         now = self._clock.monotonic()
-        self._looks.append((now, self._last()))
-        seen = 0
-        while now - self._looks[0][0] > _KEPT:
-            _, seen = self._looks.popleft()
-        if seen:
-            old = {"is_newest": False, "high": {"$lt": seen}}
+        self._observed.append((now, self._last()))
+        last = 0
+        while now - self._observed[0][0] > _KEPT:
+            _, last = self._observed.popleft()
+        if last:
+            old = {"is_newest": False, "high": {"$lt": last}}
             self._database["changes"].delete_many(old)
 
     def bounds(self, collection: str, start: str, end: str) -> dict[str, Bounds]:
-        """The bounds of each timeperiod in the range that was ever written to, in order."""
+        """The bounds of each timeperiod in the range that has changes, by timeperiod."""
         within = {"collection": collection, "timeperiod": {"$gte": start, "$lt": end or ENDLESS}}
         with self._database.calling():
             found = {_place(change): change for change in self._in_order(within)}
@@ -86,7 +87,7 @@ class Changes:
         }
 
     def since(self, seq: int, limit: int) -> list[SourceChange]:
-        """The newest change of each place that was changed after `seq`, by number."""
+        """The newest change of each place that was changed after `seq`, ordered by number."""
         with self._database.calling():
             found = self._database["changes"].find({"high": {"$gt": seq}, "is_newest": True})
             newest = {_place(change): change for change in found.sort("high", 1).limit(limit)}
@@ -117,7 +118,10 @@ class Changes:
             )
 
     def _in_order(self, wanted: Doc) -> Iterable[Doc]:
-        """Oldest first, so that the newest of a place, of which two may count, is seen last."""
+        """The newest changes, ordered by number.
+
+        A place has two of them while its replaced change is not marked yet; the later one counts.
+        """
         return self._database["changes"].find({**wanted, "is_newest": True}).sort("_id", 1)
 
 

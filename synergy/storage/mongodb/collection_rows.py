@@ -1,12 +1,12 @@
-"""Rows of documents, and which of them are shown.
+"""Rows of documents, and the pages that make them visible.
 
-A row never changes: it belongs to a version, which is the word of one write. The page of a
-timeperiod says which versions are shown there; of two rows with the same key the one of the
-later version counts. So a write is staged as hidden rows, and shown by one
-compare-and-set on the page.
+A row is immutable and belongs to a version, which identifies one write. The page of a timeperiod
+lists its visible versions, oldest first; of two visible rows with the same key, the row of the
+later version is shown. So a write inserts hidden rows, and one compare-and-set on the page shows
+them.
 
-Each collection of documents is a collection of the database, `documents.<name>`. It gets its
-index when it is first written to; nothing but speed rests on that.
+Each collection of documents is a collection of the database, `documents.<name>`. Its index is made
+at the first write, for speed only.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from pymongo.collection import Collection
 from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.swap import insert_new
 
-AT_ONCE = 1_000  # rows that are read or written at a time
-BESIDE = 50  # ranges that are asked for together
-NO_PAGE: Doc = {"v": 0, "versions": []}  # of a timeperiod that was never written to
+AT_ONCE = 1_000  # rows per read or write
+RANGES_AT_ONCE = 50  # ranges per query
+NO_PAGE: Doc = {"v": 0, "versions": []}  # stands for the page of a timeperiod that has none
 
 _PREFIX = "documents."
 _INDEX = [("timeperiod", 1), ("key", 1), ("version", 1)]
@@ -30,22 +30,22 @@ Row = tuple[str, str]
 
 
 def table(database: Database, collection: str) -> Collection[Doc]:
-    """Where the rows of a collection are."""
+    """The collection of the database that holds the rows of a collection of documents."""
     return database[f"{_PREFIX}{collection}"]
 
 
 def collections(database: Database) -> list[str]:
-    """The collections that ever had a row."""
+    """The collections that rows were ever written to."""
     return [name.removeprefix(_PREFIX) for name in database.collections(_PREFIX)]
 
 
 def page_id(collection: str, timeperiod: str) -> str:
-    """The id of the document that says what a timeperiod shows."""
+    """The id of a timeperiod's page."""
     return f"{collection}|{timeperiod}"
 
 
 def page_of(collection: str, timeperiod: str, versions: Sequence[str]) -> Doc:
-    """A new page."""
+    """A new page that shows the given versions."""
     return {
         "_id": page_id(collection, timeperiod),
         "collection": collection,
@@ -69,7 +69,7 @@ def row_of(row: Row, version: str, text: bytes) -> Doc:
 
 
 def shown(rows: Iterable[Doc], pages: Mapping[str, Doc]) -> dict[Row, Doc]:
-    """Those of the rows that the pages, by timeperiod, show."""
+    """The visible rows among `rows`; `pages` holds the page of each timeperiod."""
     found: dict[Row, tuple[int, Doc]] = {}
     for row in rows:
         versions = pages.get(row["timeperiod"], NO_PAGE)["versions"]
@@ -81,7 +81,7 @@ def shown(rows: Iterable[Doc], pages: Mapping[str, Doc]) -> dict[Row, Doc]:
 
 
 def insert(database: Database, collection: str, rows: Sequence[Doc]) -> None:
-    """Stages rows."""
+    """Inserts rows, which stay hidden until a page lists their version."""
     if rows and collection not in database.prepared:
         table(database, collection).create_index(_INDEX, name="place")
         database.prepared.add(collection)
@@ -90,20 +90,20 @@ def insert(database: Database, collection: str, rows: Sequence[Doc]) -> None:
 
 
 def delete(database: Database, collection: str, ids: Sequence[str]) -> None:
-    """Takes rows away that are not shown, or not any more."""
+    """Deletes rows that no page shows."""
     for start in range(0, len(ids), AT_ONCE):
         some = {"_id": {"$in": ids[start : start + AT_ONCE]}}
         table(database, collection).delete_many(some)
 
 
 def within(collection: Collection[Doc], ranges: Sequence[Doc]) -> Iterator[Doc]:
-    """What any of the queries finds."""
-    for start in range(0, len(ranges), BESIDE):
-        yield from collection.find({"$or": ranges[start : start + BESIDE]})
+    """The documents that match at least one of the queries."""
+    for start in range(0, len(ranges), RANGES_AT_ONCE):
+        yield from collection.find({"$or": ranges[start : start + RANGES_AT_ONCE]})
 
 
 class Reader:
-    """Reads the rows that are shown, in order and in parts, each of which is consistent."""
+    """Reads the visible rows in order and in parts, each of which is a consistent snapshot."""
 
     def __init__(self, database: Database, collection: str, start: str, end: str) -> None:
         self._database = database
@@ -114,7 +114,7 @@ class Reader:
         self._limit = AT_ONCE
 
     def next(self) -> list[Doc] | None:
-        """The next rows; None after the last."""
+        """The visible rows of the next part, which may be empty; None after the last part."""
         if self._limit == 0:
             return None
         with self._database.calling():
@@ -127,7 +127,7 @@ class Reader:
         return [found[place] for place in sorted(found)]
 
     def _consistent(self) -> tuple[list[Doc], dict[str, Doc]]:
-        """Rows, and the pages that did not change while they were read."""
+        """The rows of a part and their pages, read again until no page changed meanwhile."""
         while True:
             before = self._pages(self._end)
             rows = self._part()
@@ -137,17 +137,12 @@ class Reader:
                 return rows, after
 
     def _whole_keys(self, rows: list[Doc]) -> list[Doc]:
-        """Without the last key, whose rows may go on in the next part."""
+        """The rows without those of the last key, which may continue in the next part."""
         last = rows[-1]["timeperiod"], rows[-1]["key"]
         whole = [row for row in rows if (row["timeperiod"], row["key"]) != last]
         if whole:
-            self._start, self._after = (
-                whole[-1]["timeperiod"],
-                (
-                    whole[-1]["timeperiod"],
-                    whole[-1]["key"],
-                ),
-            )
+            self._after = whole[-1]["timeperiod"], whole[-1]["key"]
+            self._start = self._after[0]
         else:
             self._limit *= 2
         return whole

@@ -1,15 +1,15 @@
-"""Concluding units, result and all.
+"""Conclusions of units with their results.
 
-A result may be many rows, and there is no transaction. So a conclusion that changes rows goes
-in steps, each of which is a compare-and-set or can be repeated by any process:
+A result may have many rows, and there are no transactions. So a conclusion that changes rows takes
+four steps, each of which is a compare-and-set or can be repeated by any process:
 
-1. the rows are staged, hidden;
-2. `ending` is set on the unit, if the attempt still holds it: the commit point;
-3. the rows are shown and announced;
-4. the unit gets its new state, and its journal entry is written.
+1. The rows are inserted hidden.
+2. `ending` is set on the unit, if the attempt still holds it. This is the commit point.
+3. The rows are shown and announced.
+4. The unit gets its new state, and its journal entry is written.
 
-Until step 4 the unit counts as in progress, and may not be moved. A worker that dies
-after step 2 leaves a unit with an `ending`, which `recover` carries out.
+Until step 4 the unit is in progress and cannot be moved. If a worker dies after step 2, the unit
+has an `ending`, which `recover` carries out.
 """
 
 from __future__ import annotations
@@ -27,51 +27,53 @@ from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.journal import MongoJournal
 from synergy.storage.mongodb.results import Page, Result, Results
 from synergy.storage.mongodb.swap import Swap, swap
-from synergy.storage.mongodb.unit_documents import entry, told
+from synergy.storage.mongodb.unit_documents import entry, journal_entry
 from synergy.storage.stored_fields import counts_list
 
 
 class Conclusions:
-    """Ends attempts."""
+    """Concludes attempts, and recovers conclusions that were interrupted."""
 
     def __init__(self, database: Database, results: Results, journal: MongoJournal) -> None:
         self._database = database
         self._results = results
         self._journal = journal
-        self._stuck: dict[str, int] = {}
+        self._stuck: dict[str, int] = {}  # open conclusions at the last `recover`: unit, version
 
     def conclude(self, conclusions: Sequence[Conclusion], now: datetime) -> list[Conclusion]:
         """See `synergy.storage.protocol.Units.conclude`."""
         results = [_prepared(conclusion) for conclusion in conclusions]
         with self._database.calling():
-            documents = self._owned(conclusions)
-            mine: dict[str, int] = {}
+            documents = self._units(conclusions)
+            owned: dict[str, int] = {}
             for at, conclusion in enumerate(conclusions):
                 if _is_owned(conclusion, documents.get(conclusion.unit)):
-                    mine.setdefault(conclusion.unit, at)
-            begun = {unit: at for unit, at in mine.items() if documents[unit]["ending"] is not None}
-            self._carry_out([documents[unit] for unit in begun])  # whose answer was lost
-            mine = {unit: at for unit, at in mine.items() if unit not in begun}
+                    owned.setdefault(conclusion.unit, at)
+            begun = {  # by an earlier call whose answer was lost
+                unit: at for unit, at in owned.items() if documents[unit]["ending"] is not None
+            }
+            self._carry_out([documents[unit] for unit in begun])
+            owned = {unit: at for unit, at in owned.items() if unit not in begun}
             pages = self._results.stage(
                 {
                     unit: (_version(documents[unit]), results[at])
-                    for unit, at in mine.items()
+                    for unit, at in owned.items()
                     if results[at]
                 }
             )
             endings = {
                 unit: _ending(documents[unit], conclusions[at], micros(now), pages.get(unit, []))
-                for unit, at in mine.items()
+                for unit, at in owned.items()
             }
-            done = self._commit([documents[unit] for unit in mine], endings)
-            in_vain = [page for unit, some in pages.items() if unit not in done for page in some]
-            if in_vain:
-                self._results.discard(in_vain)
-        made = {*begun.values(), *(mine[unit] for unit in done)}
+            done = self._commit([documents[unit] for unit in owned], endings)
+            unused = [page for unit, some in pages.items() if unit not in done for page in some]
+            if unused:
+                self._results.discard(unused)
+        made = {*begun.values(), *(owned[unit] for unit in done)}
         return [conclusion for at, conclusion in enumerate(conclusions) if at not in made]
 
     def recover(self) -> int:
-        """Carries out conclusions that stood still since the last call; returns how many."""
+        """Carries out conclusions that made no progress since the last call; returns how many."""
         units = self._database["units"]
         with self._database.calling():
             running = units.find({"state": UnitState.IN_PROGRESS.value})
@@ -81,13 +83,16 @@ class Conclusions:
             self._carry_out(left)
         return len(left)
 
-    def _owned(self, conclusions: Sequence[Conclusion]) -> dict[str, Doc]:
+    def _units(self, conclusions: Sequence[Conclusion]) -> dict[str, Doc]:
         ids = [conclusion.unit for conclusion in conclusions]
         found = self._database["units"].find({"_id": {"$in": ids}})
         return {document["_id"]: document for document in found}
 
     def _commit(self, documents: Sequence[Doc], endings: dict[str, Doc]) -> set[str]:
-        """Sets what has rows to show on its way, ends what has none; returns what was ended."""
+        """Commits conclusions and carries them out; returns the ids of the concluded units.
+
+        A conclusion without rows takes only step 4.
+        """
         short = [document for document in documents if not endings[document["_id"]]["pages"]]
         long = [document for document in documents if endings[document["_id"]]["pages"]]
         ended = self._end([(document, endings[document["_id"]]) for document in short])
@@ -105,7 +110,7 @@ class Conclusions:
         return ended | begun
 
     def _carry_out(self, documents: Sequence[Doc]) -> None:
-        """From the commit point on: shows the rows, then ends the units."""
+        """Takes the steps after the commit point: shows the rows and ends the units."""
         if not documents:
             return
         versions = {document["_id"]: document["v"] for document in documents}
@@ -119,14 +124,18 @@ class Conclusions:
         self._end([(document, document["ending"]) for document in documents])
 
     def _end(self, endings: Sequence[tuple[Doc, Doc]]) -> set[str]:
-        """Gives units their new state and tells the journal; returns those that were as given."""
+        """Changes the units' states and journals that; returns the ids of the changed units."""
         swaps = {document["_id"]: _ended(document, ending) for document, ending in endings}
-        self._journal.tell_older(
-            told(document, entry) for document, _ in endings for entry in document["untold"]
+        self._journal.add_pending(
+            journal_entry(document, entry)
+            for document, _ in endings
+            for entry in document["untold"]
         )
         done = swap(self._database["units"], list(swaps.values()))
-        self._journal.tell(
-            told(document, {**(swaps[document["_id"]].entry or {}), "v": document["v"] + 1})
+        self._journal.add(
+            journal_entry(
+                document, {**(swaps[document["_id"]].entry or {}), "v": document["v"] + 1}
+            )
             for document, _ in endings
             if document["_id"] in done
         )

@@ -1,4 +1,4 @@
-"""What operators set at run time."""
+"""Settings of processes that operators change at run time."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class MongoControls:
         self._journal.append([trigger_changed(process, before, trigger, who, why, now)])
 
     def _set(self, process: str, field: str, value: object) -> Any:
-        """What the field was before."""
+        """Sets a field; returns its value before."""
         with self._database.calling():
             before = upsert(self._controls, process, {"$set": {field: value}})
         return (before or {}).get(field)

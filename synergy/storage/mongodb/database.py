@@ -1,8 +1,8 @@
-"""The connection, and batches: what all nouns are built on.
+"""The connection and batches that all parts of the store use.
 
-There are no transactions: each write is durable, on most members of a replica set, when the
-call that made it returns. A batch only promises that nothing is written after a write in it
-failed, so that what is there is a prefix of it.
+There are no transactions: when a call returns, its write is durable on most members of a replica
+set. A batch guarantees only that nothing is written after one of its writes has failed, so that its
+stored writes are a prefix of it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from synergy.storage.mongodb.faults import duplicate, translated
 Doc = dict[str, Any]
 """A document as the driver gives it."""
 
-# What safety rests on (docs/decisions/0009-mongodb-engine.md): no URL may weaken it.
+# Consistency depends on these (docs/decisions/0009-mongodb-engine.md): no URL may change them.
 _FIXED: Doc = {
     "w": "majority",
     "journal": True,
@@ -43,7 +43,7 @@ _DEFAULTS: Doc = {
 
 
 class WriteBatch:
-    """The outermost batch of a thread. It is the Batch of the contract."""
+    """The outermost batch of a thread; implements `synergy.storage.protocol.Batch`."""
 
     __slots__ = ("after", "failed", "undo")
 
@@ -67,15 +67,16 @@ class Database:
         self.name = name
         self.place = place
         self._database = client[name]
-        self.prepared: set[str] = set()  # collections of documents that have their index
+        self.prepared: set[str] = set()  # collections of documents whose index is made
         self._closed = False
         self._own = threading.local()
 
     @classmethod
     def connect(cls, url: str) -> Self:
-        """The database that the URL names; the server is not asked yet.
+        """The database that the URL names; does not contact the server yet.
 
-        An option that the driver does not know is a mistake: it may have meant safety.
+        An option that the driver does not know raises ConfigurationError, because it may be a
+        misspelt option of safety.
         """
         place = location(url)
         name = urlsplit(url).path.removeprefix("/")
@@ -94,20 +95,21 @@ class Database:
         return self._database[collection]
 
     def collections(self, prefix: str) -> list[str]:
-        """The names of the collections that are there and begin like this."""
+        """The names of existing collections that begin with the prefix."""
         return sorted(n for n in self._database.list_collection_names() if n.startswith(prefix))
 
     def command(self, name: str) -> Doc:
-        """What the server answers to a command about this database."""
+        """The server's reply to a command about this database."""
         with self.calling():
             answer: Doc = self._database.command(name)
             return answer
 
     @contextmanager
     def calling(self) -> Iterator[None]:
-        """Within it the driver may be called; what goes wrong is StorageUnavailable.
+        """Translates the driver's errors within the block into StorageUnavailable.
 
-        DuplicateKeyError and BulkWriteError pass, because they are answers.
+        DuplicateKeyError and BulkWriteError pass, because callers handle them, unless a write was
+        not confirmed. So do errors that are defects of the engine.
         """
         batch = self._batch()
         self._check(batch)
@@ -126,7 +128,7 @@ class Database:
 
     @contextmanager
     def batch(self) -> Iterator[WriteBatch]:
-        """Writes in the order of the calls; a block within a block belongs to the outermost."""
+        """A batch of this thread; a batch within a batch is part of the outer one."""
         outer = self._batch()
         self._check(outer)
         if outer is not None:
@@ -146,7 +148,10 @@ class Database:
             act()
 
     def at_end(self, done: Callable[[], object], undone: Callable[[], object]) -> None:
-        """Calls one of both when this thread's batch ends; `done` at once if there is none."""
+        """Calls `done` after this thread's batch, or `undone` if it fails.
+
+        Calls `done` at once if there is no batch.
+        """
         batch = self._batch()
         if batch is None:
             done()
@@ -155,7 +160,7 @@ class Database:
             batch.undo.append(undone)
 
     def _undo(self, batch: WriteBatch) -> None:
-        """What cannot be undone now, because the server is away, is left to `recover`."""
+        """Undoes a failed batch; leaves to `recover` what cannot be undone without the server."""
         for act in batch.undo:
             with suppress(StorageUnavailable):
                 act()
@@ -184,7 +189,7 @@ def location(url: str) -> str:
 
 @contextmanager
 def _part(batch: WriteBatch) -> Iterator[None]:
-    """A block within a batch: if it fails, so does the whole batch."""
+    """A batch within a batch: if it fails, the whole batch fails."""
     try:
         yield
     except BaseException:
@@ -193,7 +198,10 @@ def _part(batch: WriteBatch) -> Iterator[None]:
 
 
 def _options(url: str) -> Doc:
-    """Our options, where the URL does not say better; 0 as a deadline would mean none."""
+    """The fixed options, and the defaults that the URL does not set.
+
+    The value 0 counts as not set: as a deadline it would mean none.
+    """
     options = parse_qs(urlsplit(url).query)
     given = {name.lower() for name, values in options.items() if values != ["0"]}
     return _FIXED | {name: value for name, value in _DEFAULTS.items() if name.lower() not in given}

@@ -1,8 +1,8 @@
-"""Documents: read, merged, and numbered as they change.
+"""Documents: reading, merging, and the numbers of their changes.
 
-A result of a unit is staged, and shown once its unit's conclusion is committed (`results`), so
-a late worker changes nothing that is shown. Merges are shown at once (`merging`). See
-`collection_rows` for how either is done, and `changes` for the numbers.
+Rows of a unit's result are hidden until the unit's conclusion is committed (`results`), so a worker
+that lost its unit changes nothing visible. Merges are shown at once (`merging`). `collection_rows`
+explains both, and `changes` the numbers.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class MongoDocuments:
     def __init__(self, database: Database, changes: Changes) -> None:
         self._database = database
         self._changes = changes
-        self._stuck: set[str] = set()  # merges that were on their way at the last look
+        self._stuck: set[str] = set()  # merges that were in progress at the last `recover`
 
     def read(self, collection: str, start: str, end: str) -> Iterator[dict[str, object]]:
         reader = Reader(self._database, collection, start, end or ENDLESS)
@@ -69,7 +69,7 @@ class MongoDocuments:
         return self._changes.rows()
 
     def recover(self) -> int:
-        """Announces merges whose writer stood still since the last call; returns how many."""
+        """Announces merges that were in progress at the last call already; returns their number."""
         with self._database.calling():
             intents = {intent["_id"]: intent for intent in self._database["intents"].find()}
             left = [intent for id_, intent in intents.items() if id_ in self._stuck]

@@ -1,7 +1,7 @@
 """The MongoDB engine: opening, checking and closing a store.
 
-See `database` for the connection and batches, `layout` for the indexes on which all safety
-rests, and one module for each noun.
+`database` holds the connection and batches, `layout` the indexes that guarantee consistency; each
+part of the store has a module.
 """
 
 from __future__ import annotations
@@ -67,15 +67,15 @@ class MongoStore:
 
     @classmethod
     def open(cls, url: str, *, create: bool = True) -> Self:
-        """Opens the store at `url`; raises ConfigurationError where an index is missing.
+        """Opens the store at `url`; raises ConfigurationError if an index is missing.
 
-        Without `create`, a database that was never used raises StorageUnavailable.
+        Without `create`, raises StorageUnavailable for a database that was never used.
         """
         return cls.over(Database.connect(url), create=create)
 
     @classmethod
     def over(cls, database: Database, *, create: bool = True) -> Self:
-        """The same over a connection, which is the store's from now on."""
+        """Opens the store over a connection, which the store closes from now on."""
         try:
             layout.prepare(database, create=create)
             return cls(database)
@@ -112,7 +112,7 @@ class MongoStore:
         )
 
     def recover(self) -> int:
-        """Completes what writers that died had begun; harmless beside live ones."""
+        """Completes the work of writers that died; safe beside live writers."""
         parts = (
             self.jobs, self.units, self.documents, self.messages, self.schedules, self.runs,
             self.operations, self.payloads,
@@ -124,7 +124,7 @@ class MongoStore:
 
 
 def prepare(url: str) -> list[str]:
-    """Makes the store at `url`, or the indexes that it lacks, which are returned."""
+    """Creates the store at `url` or its missing indexes; returns the indexes that were missing."""
     database = Database.connect(url)
     try:
         lacking = layout.missing(database)
@@ -135,7 +135,7 @@ def prepare(url: str) -> list[str]:
 
 
 def exists(url: str) -> bool:
-    """Whether the database that the URL names was ever used."""
+    """Whether the database of the URL holds a store."""
     database = Database.connect(url)
     try:
         return layout.version_of(database) > 0
@@ -144,7 +144,7 @@ def exists(url: str) -> bool:
 
 
 def drop(url: str) -> None:
-    """Takes the database away with all that is in it."""
+    """Deletes the database with all its data."""
     database = Database.connect(url)
     try:
         database.command("dropDatabase")

@@ -1,4 +1,4 @@
-"""Events that were taken, numbered without gaps (see `sequence`)."""
+"""Events, numbered without gaps (see `sequence`)."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class MongoEvents:
         with self._database.calling():
             known = self._known(wanted)
             new = self._insert([one for id_, one in wanted.items() if id_ not in known])
-            lost = [id_ for id_ in wanted if id_ not in known and id_ not in new]
-            known |= self._known(lost) if lost else {}  # another writer was faster with these
+            missing = [id_ for id_ in wanted if id_ not in known and id_ not in new]
+            known |= self._known(missing) if missing else {}  # another writer inserted them first
         return [_given(event.id, known, new) for event in events]
 
     def since(self, seq: int, limit: int) -> list[Event]:
@@ -50,14 +50,14 @@ class MongoEvents:
             events = self._database["events"]
             oldest = events.find({}, {"at": 1}).sort("_id", 1).limit(limit)
             old = [one["_id"] for one in takewhile(lambda one: one["at"] < micros(before), oldest)]
-            kept = self._last()
-            forgotten = [number for number in old if number != kept]
-            if not forgotten:
+            last = self._last()  # is kept: its number is the last one that was given
+            obsolete = [number for number in old if number != last]
+            if not obsolete:
                 return 0
-            return events.delete_many({"_id": {"$in": forgotten}}).deleted_count
+            return events.delete_many({"_id": {"$in": obsolete}}).deleted_count
 
     def _insert(self, documents: Sequence[Doc]) -> dict[str, Doc]:
-        """Inserts those whose ids no other writer brings meanwhile; returns these by id."""
+        """Inserts events unless another writer does so meanwhile; returns the inserted, by id."""
         rest, given = list(documents), list[Doc]()
         new: list[Doc] = []
 
@@ -84,7 +84,7 @@ class MongoEvents:
 
 
 def _given(id_: str, known: dict[str, Doc], new: dict[str, Doc]) -> tuple[Event, bool]:
-    """The event of that id, and whether it is new, which only the first call says."""
+    """The event with the id, and whether it is new: true only in the first call for a new one."""
     if id_ in known:
         return _event_of(known[id_]), False
     known[id_] = new[id_]

@@ -1,4 +1,4 @@
-"""A few named strings."""
+"""Named strings."""
 
 from __future__ import annotations
 

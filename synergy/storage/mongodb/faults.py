@@ -1,8 +1,8 @@
-"""The driver's errors, in words that a person can act on.
+"""Translation of the driver's errors into StorageUnavailable, with advice for operators.
 
-What the network, the server or another client does to us becomes StorageUnavailable. A
-command that the server does not understand stays what it is: it is a mistake in the engine,
-and waiting does not help. So does a violated unique index: the nouns expect it.
+Failures of the network, the server and the set-up become StorageUnavailable. Two kinds of errors
+are not translated: a command that the server does not understand, because it is a defect of this
+engine and waiting does not help; and a violated unique index, because the callers handle it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _UNAUTHORIZED = 13
 _AUTHENTICATION_FAILED = frozenset({18, 8000})
 _NO_SPACE = 14031
 _OTHER_INDEX = frozenset({85, 86})
-_LONGEST = 160  # characters of what the driver says
+_LONGEST = 160  # characters of the driver's message
 
 _ADVICE: dict[type[PyMongoError], str] = {
     WaitQueueTimeoutError: "all connections to {place} are in use ({error})",
@@ -58,7 +58,7 @@ _OTHER = "{place} could not do what it was asked ({error}): look at the server's
 
 
 def translated(error: PyMongoError, place: str) -> StorageUnavailable | None:
-    """What the rest of Synergy calls this error; None for what the engine itself answers."""
+    """The error for the rest of Synergy; None for an error that the engine handles itself."""
     advice = _of_operation(error) if isinstance(error, OperationFailure) else _of_driver(error)
     if advice is None:
         return None
@@ -66,14 +66,19 @@ def translated(error: PyMongoError, place: str) -> StorageUnavailable | None:
 
 
 def duplicate(error: PyMongoError) -> DuplicateKeyError | None:
-    """FerretDB 1 calls a unique index that an update violates an error of its own inside."""
+    """The error of FerretDB 1 for an update that violates a unique index, as DuplicateKeyError.
+
+    None for any other error: FerretDB 1 reports such an update as an internal error.
+    """
     if isinstance(error, OperationFailure) and "UNIQUE constraint failed" in str(error):
         return DuplicateKeyError(str(error), 11000, error.details)
     return None
 
 
 def _of_driver(error: PyMongoError) -> str | None:
-    if "operation cancelled" in str(error):  # a heartbeat found out first that it is deaf
+    if "operation cancelled" in str(
+        error
+    ):  # the driver's monitor noticed first that the server is silent
         return _ADVICE[NetworkTimeout]
     if "SSL" in str(error) or "TLS" in str(error) or "certificate" in str(error):
         return _OF_TLS
@@ -98,6 +103,6 @@ def _listed(error: PyMongoError) -> str | None:
 
 
 def _brief(error: PyMongoError) -> str:
-    """What the driver says, without the topology that it adds, and without secrets."""
+    """The driver's message without topology and secrets, shortened."""
     text = mask(str(error)).partition(", Timeout: ")[0].partition(", full error: ")[0]
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

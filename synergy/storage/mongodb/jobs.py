@@ -1,10 +1,10 @@
 """Jobs: one byte each, in blocks of 1,024 neighbours, and one head for each process.
 
-A move may touch several blocks and must apply to all of its jobs or to none. So moves are
-taken by compare-and-set on the head of their process, which lists the newest ones (`open`):
-they count from then on. After that they are written into their blocks and told to the
-journal. The next move, or `recover`, completes what is left of that first, so that only the
-newest moves can be incomplete; a block's `v` is that of the head when it was last written.
+A move may touch several blocks and must apply to all of its jobs or to none. So moves are committed
+by one compare-and-set on the head of their process, which lists the newest moves (`open`). After
+that they are written into their blocks and into the journal. The next move, or `recover`, first
+completes the open moves, so that only the newest moves can be incomplete. The `v` of a block is the
+version of the head whose moves it contains.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from synergy.storage.mongodb.journal import MongoJournal, document_of, entry_fro
 from synergy.storage.mongodb.swap import Swap, in_parts, insert_new, swap
 
 Numbered = tuple[int, JobChange]
-"""A move, and its place among those given."""
+"""A move with its index among the given moves."""
 
 Bytes = Mapping[int, int]
-"""The byte of jobs, by ordinal."""
+"""The bytes of jobs, by ordinal."""
 
 
 class MongoJobs:
@@ -43,10 +43,10 @@ class MongoJobs:
     def __init__(self, database: Database, journal: MongoJournal) -> None:
         self._database = database
         self._journal = journal
-        self._done: dict[str, int] = {}  # versions of heads that nothing is left of
+        self._done: dict[str, int] = {}  # versions of heads whose moves are complete
 
     def load(self, processes: Sequence[str] | None = None) -> Iterator[JobRun]:
-        """Blocks first, then heads: what was moved in between is in the head, or newer."""
+        """Reads blocks before heads: the newest moves of a process are read from its head."""
         wanted = {} if processes is None else {"process": {"$in": list(processes)}}
         with self._database.calling():
             found = self._database["job_blocks"].find(wanted)
@@ -70,7 +70,7 @@ class MongoJobs:
         return [moves[at] for at in sorted(refused)]
 
     def recover(self) -> int:
-        """Completes moves that their writers did not; returns for how many processes."""
+        """Completes moves whose writers were interrupted; returns the number of processes."""
         with self._database.calling():
             heads = [head for head in self._database["job_heads"].find() if head["open"]]
             left = [head for head in heads if self._is_open(head)]
@@ -84,9 +84,9 @@ class MongoJobs:
         return len(left)
 
     def rewrite(self, jobs: Jobs, change: Callable[[Block, Mapping[int, int]], Bytes]) -> None:
-        """Changes bytes of jobs without a move; beside movers, and again, it does no harm.
+        """Changes bytes of jobs without a move; safe beside writers, and when repeated.
 
-        `change` gives the new bytes by ordinal, for the jobs of a block as it is.
+        `change` returns the new bytes, by ordinal, for jobs of a block.
         """
         left = dict(jobs)
         with self._database.calling():
@@ -97,7 +97,7 @@ class MongoJobs:
                 items: dict[str, list[Doc]] = {process: [] for process in heads}
                 for place, some in left.items():
                     block = _block(place[1], documents.get(place))
-                    items[place[0]] += map(_silent_item, change(block, some).items())
+                    items[place[0]] += map(_unjournaled_item, change(block, some).items())
                 swaps = [
                     Swap(process, heads[process]["v"], {"open": some})
                     for process, some in items.items()
@@ -127,7 +127,10 @@ class MongoJobs:
     def _take(
         self, moves: Sequence[Numbered], heads: dict[str, Doc], now: datetime
     ) -> tuple[set[str], list[int]]:
-        """One try; returns the processes whose heads stood still, and refused moves of those."""
+        """Tries to commit moves, by process.
+
+        Returns the processes whose heads had not changed, and the indexes of their refused moves.
+        """
         documents = self._documents(places_of([move for _, move in moves]))
         blocks = Blocks(lambda place: _block(place[1], documents.get(place)))
         items: dict[str, list[Doc]] = {process: [] for process in heads}
@@ -153,7 +156,7 @@ class MongoJobs:
             ],
             documents,
         )
-        self._journal.tell(
+        self._journal.add(
             (
                 f"job:{process}:{heads[process]['v'] + 1}:{items[process].index(item)}",
                 entry_from(item["entry"]),
@@ -171,7 +174,7 @@ class MongoJobs:
         return {_place(document): document for document in found}
 
     def _finish(self, heads: Sequence[Doc]) -> None:
-        """Writes the open moves of heads into their blocks, and tells the journal of them."""
+        """Writes the open moves of heads into their blocks and into the journal."""
         if not heads:
             return
         documents = self._documents({place for head in heads for place in _touched(head)})
@@ -190,13 +193,13 @@ class MongoJobs:
             if item["entry"] is not None
         ]
         known = self._journal.known(origin for origin, _ in entries)
-        self._journal.tell(entry for entry in entries if entry[0] not in known)
+        self._journal.add(entry for entry in entries if entry[0] not in known)
         self._done |= {head["_id"]: head["v"] for head in heads}
 
     def _write(self, blocks: Sequence[tuple[Place, Block, int]], known: Container[Place]) -> None:
-        """Writes blocks as of a version; those that are written as of a newer one stay.
+        """Writes blocks with their versions, unless a newer version is stored.
 
-        Those that are not `known` may have been made by another writer meanwhile.
+        Blocks that are not `known` are inserted, unless another writer has made them meanwhile.
         """
         documents = [(block[0], _block_document(*block)) for block in blocks]
         collection = self._database["job_blocks"]
@@ -219,14 +222,14 @@ def _item(move: JobChange, now: datetime) -> Doc:
     }
 
 
-def _silent_item(change: tuple[int, int]) -> Doc:
-    """A change of a job's byte that the journal is not told of."""
+def _unjournaled_item(change: tuple[int, int]) -> Doc:
+    """A change of a job's byte that is not journaled."""
     ordinal, byte = change
     return {"first": ordinal, "last": ordinal, "byte": byte, "generation": None, "entry": None}
 
 
 def _touched(head: Doc) -> set[Place]:
-    """The blocks that a head's open moves touch."""
+    """The blocks that the open moves of a head change."""
     return {
         place
         for item in head["open"]
@@ -235,7 +238,7 @@ def _touched(head: Doc) -> set[Place]:
 
 
 def _written(head: Doc, documents: dict[Place, Doc]) -> dict[Place, Doc]:
-    """The blocks that a head's open moves are not written into yet, as they shall be."""
+    """The blocks that lack the open moves of a head, with these moves applied."""
     blocks = {
         place: _block(place[1], document)
         for place in _touched(head)
@@ -265,7 +268,7 @@ def _block(number: int, document: Doc | None) -> Block:
 
 
 def _block_document(place: Place, block: Block, v: int) -> Doc:
-    """A block as of a version of its process's head."""
+    """The document of a block that contains the moves of its head's version `v`."""
     process, number = place
     return {
         "_id": block_id(place),

@@ -1,9 +1,9 @@
-"""The journal, and how the other nouns write into it.
+"""The journal, and how the other modules write into it.
 
-A change of a document carries what the journal has yet to be told of it, in the same
-compare-and-set (`untold`). Each such entry has an `origin`, made of the document and its
-version, which is unique in the journal: any process may write an untold entry at any time,
-and it is there once.
+The compare-and-set that changes a document also adds the journal entry of the change to the
+document's pending entries (the field `untold`). After that, the entry is written into the journal.
+Its `origin`, made of the document and its version, is unique there. So any process may write a
+pending entry at any time, and the journal has it once.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from synergy.storage.mongodb.numbered import NumberedCollection
 from synergy.storage.mongodb.sequence import extend, newest
 from synergy.storage.stored_fields import ENTRY
 
-LAST = "journal"  # the counter that outlives the newest entry
-_REMEMBERED = 10_000  # origins
+LAST = "journal"  # the counter that holds the last number if all entries were pruned
+_REMEMBERED = 10_000  # origins of entries that this process added
 
 
 class MongoJournal:
@@ -33,13 +33,13 @@ class MongoJournal:
         self._database = database
         self._entries = NumberedCollection(database, "journal", entry_from, "_id")
         self._lock = threading.Lock()
-        self._told: dict[str, None] = {}  # the newest origins that were told from here
+        self._added: dict[str, None] = {}  # the newest origins that this process added
 
     def append(self, entries: Sequence[JournalEntry]) -> None:
-        self.tell([(secrets.token_hex(12), entry) for entry in entries])
+        self.add([(secrets.token_hex(12), entry) for entry in entries])
 
-    def tell(self, entries: Iterable[tuple[str, JournalEntry]]) -> None:
-        """Adds those entries whose origin the journal does not know yet, in order."""
+    def add(self, entries: Iterable[tuple[str, JournalEntry]]) -> None:
+        """Adds, in order, the entries whose origins the journal lacks."""
         rest = [{**document_of(entry), "origin": origin} for origin, entry in entries]
         if not rest:
             return
@@ -58,27 +58,27 @@ class MongoJournal:
             extend(self._database["journal"], self.last_seq, numbered)
         self._remember(origins)
 
-    def tell_older(self, entries: Iterable[tuple[str, JournalEntry]]) -> None:
-        """Tells what was not told yet of a document that is about to change once more.
+    def add_pending(self, entries: Iterable[tuple[str, JournalEntry]]) -> None:
+        """Adds pending entries of documents that are about to change again.
 
-        Its writer may have been cut off, or is merely slower; the order of a document's entries
-        is that of its changes in either case.
+        The process that made the earlier change may have died, or may be slower. Adding its entries
+        first keeps the entries of a document in the order of its changes.
         """
-        unsure = [entry for entry in entries if entry[0] not in self._told]
+        unsure = [entry for entry in entries if entry[0] not in self._added]
         if unsure:
             known = self.known(origin for origin, _ in unsure)
-            self.tell([entry for entry in unsure if entry[0] not in known])
+            self.add([entry for entry in unsure if entry[0] not in known])
 
     def known(self, origins: Iterable[str]) -> set[str]:
-        """Those of the origins that have been told."""
+        """The origins among the given ones that the journal has."""
         found = self._database["journal"].find({"origin": {"$in": list(origins)}}, {"origin": 1})
         return {document["origin"] for document in found}
 
     def _remember(self, origins: Iterable[str]) -> None:
         with self._lock:
-            self._told.update(dict.fromkeys(origins))
-            while len(self._told) > _REMEMBERED:
-                del self._told[next(iter(self._told))]
+            self._added.update(dict.fromkeys(origins))
+            while len(self._added) > _REMEMBERED:
+                del self._added[next(iter(self._added))]
 
     def since(self, seq: int, limit: int, besides: str = "") -> list[JournalEntry]:
         wanted: dict[str, Any] = {"_id": {"$gt": seq}}
@@ -101,7 +101,7 @@ class MongoJournal:
     def last_seq(self) -> int:
         with self._database.calling():
             last = newest(self._database["journal"])
-            if last is None:  # all entries were forgotten, or there never was one
+            if last is None:  # all entries were pruned, or there never was one
                 last = self._database["counters"].find_one({"_id": LAST}) or {"n": 0}
                 return int(last["n"])
             return int(last["_id"])
@@ -110,7 +110,7 @@ class MongoJournal:
         with self._database.calling():
             journal = self._database["journal"]
             oldest = journal.find({}, {"at": 1}).sort("_id", 1).limit(limit)
-            # Never the newest before an older one, whose number would then be the last.
+            # Entries go in the order of numbers, so that the last number never goes back.
             old = [entry["_id"] for entry in takewhile(lambda e: e["at"] < micros(before), oldest)]
             if not old:
                 return 0
@@ -124,9 +124,9 @@ def _below(before: int | None) -> dict[str, Any]:
 
 
 entry_from = ENTRY.reads_document(seq="_id")
-"""The entry that a document holds, with its number if it has one."""
+"""The entry in a document, with its number if the document has one."""
 
 document_of = ENTRY.writes_document(
     "at event process first last before after generation why who unit attempt covered flags"
 )
-"""An entry as it is stored, without its number and origin."""
+"""The document of an entry, without its number and origin."""

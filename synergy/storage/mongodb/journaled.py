@@ -1,8 +1,12 @@
 """Documents whose changes are journaled: compare-and-set on their versions.
 
-Such a document has `v`, which rises with each change, and the `mark` of the group of changes that
-made the last one (see `swap`); `untold`, the entries that the journal may not have yet, each with
-the version that it came with; and `is_told`, that there are none (see `journal`).
+Such a document has these fields besides its own:
+
+- `v`, its version, which rises with each change;
+- `mark`, the mark of the group that made the last change (see `swap`);
+- `untold`, its pending journal entries, which the journal may lack (see `journal`), each with the
+  version `v` of its change;
+- `is_told`, whether `untold` is empty.
 """
 
 from __future__ import annotations
@@ -19,24 +23,27 @@ from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.journal import MongoJournal, entry_from
 from synergy.storage.mongodb.swap import Swap, in_parts, swap
 
-_AT_ONCE = 2_000  # documents whose entries are told together
-_ROUNDS = 50  # of these, at most, in one go
+_AT_ONCE = 2_000  # documents that one round of `recover` journals
+_ROUNDS = 50  # rounds of one call of `recover`
 
 Asked = TypeVar("Asked")
-"""A change that was asked for; at most one of them is made for each document."""
+"""A requested change; at most one is made for each document."""
 
 Change = Callable[[Doc], Swap | None]
-"""What is to be done to a document; None if it is not as it should be."""
+"""Returns the change of a document; None if the document's state does not allow it."""
 
 Decided = tuple[Doc, Swap]
-"""A document, and what is to be done to it."""
+"""A document and its change."""
 
-Told = Callable[[Doc, Doc], tuple[str, JournalEntry]]
-"""An untold entry of a document as the journal has it, with its origin."""
+ToEntry = Callable[[Doc, Doc], tuple[str, JournalEntry]]
+"""Converts a pending entry of a document: returns its origin and the journal's entry."""
 
 
-def told_of(noun: str, field: str) -> Told:
-    """Gives entries that are complete; their origin is made of a field that is never used again."""
+def complete_entries(noun: str, field: str) -> ToEntry:
+    """Converts pending entries that hold all fields of the journal's entry.
+
+    Their origin is made of `field`, whose values are never used by a second document.
+    """
     return lambda document, entry: (
         f"{noun}:{document[field]}:{entry['v']}",
         entry_from(entry),
@@ -44,79 +51,79 @@ def told_of(noun: str, field: str) -> Told:
 
 
 def new(entry: Doc) -> Doc:
-    """The fields of a new document, with a journal entry that has yet to be written."""
+    """The fields of a new document, with its pending journal entry."""
     return {"v": 1, "mark": "", "untold": [{**entry, "v": 1}], "is_told": False}
 
 
 def copied(v: int = 1) -> Doc:
-    """The fields of a document whose journal entries are all written."""
+    """The fields of a document without pending journal entries."""
     return {"v": v, "mark": "", "untold": [], "is_told": True}
 
 
 class JournaledCollection:
-    """Changes such documents and journals that; for use within `Database.calling`."""
+    """Changes documents and journals the changes; to be called within `Database.calling`."""
 
     def __init__(
-        self, database: Database, collection: str, journal: MongoJournal, told: Told
+        self, database: Database, collection: str, journal: MongoJournal, to_entry: ToEntry
     ) -> None:
         self._database = database
         self._name = collection
         self._journal = journal
-        self._told = told
+        self._to_entry = to_entry
 
     @property
     def collection(self) -> Collection[Doc]:
-        """The collection itself, for reading, inserting and deleting."""
+        """The collection of the database, for reading, inserting and deleting."""
         return self._database[self._name]
 
     def change(self, ids: Sequence[str], change: Change) -> list[Doc]:
-        """Changes each document once, in the given order; returns those that were, as they are."""
+        """Changes each document at most once; returns the changed ones in the given order."""
         return self.carry_out(self.decide(ids, change))
 
     def decide(self, ids: Sequence[str], change: Change) -> list[Decided]:
-        """What is to be done to which of the documents."""
+        """The documents that `change` changes, each with its change, in the given order."""
         found = {one["_id"]: one for one in self.collection.find({"_id": {"$in": list(ids)}})}
         given = [found[id_] for id_ in dict.fromkeys(ids) if id_ in found]
         return [(one, made) for one in given if (made := change(one)) is not None]
 
     def carry_out(self, decided: Sequence[Decided]) -> list[Doc]:
-        """Changes those that are still as they were; returns these, as they are now."""
-        self._journal.tell_older(
-            self._told(one, entry) for one, _ in decided for entry in one["untold"]
+        """Changes the documents that have the same version still; returns their new contents."""
+        self._journal.add_pending(
+            self._to_entry(one, entry) for one, _ in decided for entry in one["untold"]
         )
         done = swap(self.collection, [made for _, made in decided])
         changed = [(_after(one, made), made) for one, made in decided if made.id in done]
-        self.tell(one for one, made in changed if made.entry is not None)
+        self.journal_newest(one for one, made in changed if made.entry is not None)
         return [one for one, _ in changed]
 
-    def tell(self, documents: Iterable[Doc]) -> None:
-        """Writes the newest entry of each into the journal."""
-        self._journal.tell(self._told(one, one["untold"][-1]) for one in documents)
+    def journal_newest(self, documents: Iterable[Doc]) -> None:
+        """Writes the newest pending entry of each document into the journal."""
+        self._journal.add(self._to_entry(one, one["untold"][-1]) for one in documents)
 
-    def tell_all(self, documents: Sequence[Doc]) -> int:
-        """Writes the entries of these that the journal lacks; returns how many."""
-        entries = [self._told(one, entry) for one in documents for entry in one["untold"]]
+    def journal_pending(self, documents: Sequence[Doc]) -> int:
+        """Writes the pending entries that the journal lacks; returns their number."""
+        entries = [self._to_entry(one, entry) for one in documents for entry in one["untold"]]
         known = self._journal.known(origin for origin, _ in entries)
         left = [entry for entry in entries if entry[0] not in known]
-        self._journal.tell(left)
+        self._journal.add(left)
         return len(left)
 
     def recover(self) -> int:
-        """Writes the journal entries that writers did not get to; returns how many."""
+        """Writes pending journal entries of interrupted writers; returns their number."""
         count = 0
         for _ in range(_ROUNDS):
             documents = list(self.collection.find({"is_told": False}).limit(_AT_ONCE))
             if documents:
-                count += self.tell_all(documents)
-                self._forget_told(documents)
+                count += self.journal_pending(documents)
+                self._clear_pending(documents)
             if len(documents) < _AT_ONCE:
                 break
         return count
 
-    def _forget_told(self, documents: Sequence[Doc]) -> None:
-        """Removes written entries from documents that did not change meanwhile.
+    def _clear_pending(self, documents: Sequence[Doc]) -> None:
+        """Removes the pending entries of documents that did not change meanwhile.
 
-        One statement for each version, of which most have one of a few.
+        Documents of the same version share a statement; few versions are in use.
         """
         versions: defaultdict[int, list[str]] = defaultdict(list)
         for one in documents:
@@ -131,7 +138,7 @@ class JournaledCollection:
 def without_first(
     changes: Sequence[Asked], ids: Sequence[str], changed: Iterable[Doc]
 ) -> list[Asked]:
-    """The changes but the first one of each document that was changed."""
+    """The refused changes: all but the first change of each document that was changed."""
     made = {document["_id"] for document in changed}
     refused = []
     for change, id_ in zip(changes, ids, strict=True):

@@ -1,7 +1,7 @@
-"""The indexes of every collection, as data: all safety rests on the unique ones.
+"""The indexes of all collections; the unique ones guarantee consistency.
 
-They are made when a database is first used, and looked for at every later start. The first start
-of a newer version also brings what an older one stored up to date (see `upgrade`).
+They are created when a database is first used, and checked at every later start. The first start of
+a newer version also upgrades the stored data (see `upgrade`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from synergy.storage.mongodb.numbers import upsert
 from synergy.storage.mongodb.upgrade import upgrade
 
 VERSION = 4
-TIMEOUT_SECONDS = 600  # of the creation of all indexes, which may be large
+TIMEOUT_SECONDS = 600  # for the creation of all indexes, and for an upgrade
 
 _VERSION = "layout"
 
@@ -40,7 +40,7 @@ class Index:
 
 
 def index(name: str, *fields: str, unique: bool = False) -> Index:
-    """An index over fields; one that begins with `-` is descending."""
+    """An index over fields, descending for those that begin with `-`."""
     keys = tuple(
         (field.removeprefix("-"), DESCENDING if field.startswith("-") else ASCENDING)
         for field in fields
@@ -102,14 +102,17 @@ INDEXES: Mapping[str, Sequence[Index]] = {
 
 
 def version_of(database: Database) -> int:
-    """The version of what lies in the database; 0 if it was never used."""
+    """The version of the layout of the database; 0 if it was never used."""
     with database.calling():
         found = database["counters"].find_one({"_id": _VERSION})
     return 0 if found is None else int(found["n"])
 
 
 def prepare(database: Database, *, create: bool) -> None:
-    """Makes what a database needs that was never used, and looks for it in one that was."""
+    """Checks and upgrades a database that holds a store; creates the indexes of a new one.
+
+    Raises StorageUnavailable for a new database without `create`.
+    """
     if version := version_of(database):
         check(database)
         _upgrade(database, version)
@@ -122,7 +125,7 @@ def prepare(database: Database, *, create: bool) -> None:
 
 
 def make(database: Database) -> None:
-    """Makes the indexes that are not there, and then notes that the database is in use."""
+    """Creates missing indexes, upgrades the data, and stores the layout's version."""
     check_version(database)
     version = version_of(database)
     with database.calling(), pymongo.timeout(TIMEOUT_SECONDS):
@@ -140,7 +143,7 @@ def make(database: Database) -> None:
 
 
 def _upgrade(database: Database, version: int) -> None:
-    """Brings what lies in the database to this program's layout, and then notes that."""
+    """Upgrades the data to this program's layout, and then stores the layout's version."""
     if version < VERSION:
         with pymongo.timeout(TIMEOUT_SECONDS):
             upgrade(database, version)
@@ -165,7 +168,7 @@ def _make(database: Database, collection: str, index: Index) -> None:
 
 
 def check(database: Database) -> None:
-    """Raises ConfigurationError, which ends a start, if an index is not there."""
+    """Raises ConfigurationError if an index is missing, which ends the start."""
     check_version(database)
     if lacking := missing(database):
         raise ConfigurationError(
@@ -187,7 +190,7 @@ def check_version(database: Database) -> None:
 
 
 def missing(database: Database) -> list[str]:
-    """The indexes that are not there as they should be, in words."""
+    """The indexes that are missing or different, as texts."""
     lacking = []
     for collection, indexes in INDEXES.items():
         found = _found(database, collection)

@@ -1,4 +1,4 @@
-"""Leases: each step is one compare-and-set."""
+"""Leases. Each step is one compare-and-set."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class MongoLeases:
         return self._swap(_held(lease), {"$inc": {"seq": 1}})
 
     def renew_all(self, leases: Sequence[Lease]) -> list[Lease]:
-        """One round trip; another one tells which, if some were refused."""
+        """Takes one round trip, and a second to find the renewed leases if some were refused."""
         if not leases:
             return []
         renewed = [replace(lease, seq=lease.seq + 1) for lease in leases]

@@ -1,7 +1,7 @@
-"""Lines that workers logged while they carried out units.
+"""Lines that workers logged while they ran units.
 
-One process carries out an attempt, and the ids that its driver gives to its lines rise: no
-number has to be counted to keep them in order.
+An attempt is run by one process, whose driver gives rising ids to its lines, so the lines need no
+numbers to stay in order.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class MongoLogs:
 
     def of_unit(self, unit: str, after: int = 0, limit: int | None = None) -> list[LogLine]:
         if limit == 0:
-            return []  # to MongoDB 0 is no limit
+            return []  # 0 means no limit to MongoDB
         lines = self._lines.find({"unit": unit}).sort([("attempt", 1), ("_id", 1)])
         with self._database.calling():
             found = list(lines.skip(after).limit(limit or 0))

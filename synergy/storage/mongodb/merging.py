@@ -1,4 +1,4 @@
-"""Merging documents one by one, beside other writers of the same documents."""
+"""Merging of documents with their stored versions, safe beside other writers of the same ones."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.swap import Swap, insert_new, swap
 from synergy.storage.protocol import Merge
 
-_VERSIONS = 64  # that a page lists before all its rows are written anew as one
+_VERSIONS = 64  # if a page lists as many, the next merge rewrites all its rows as one version
 
 
 class Merging:
-    """A group of merges: computed first, then shown where no other write came in between."""
+    """A group of merges, repeated for the timeperiods that another write changed meanwhile."""
 
     def __init__(
         self, database: Database, collection: str, keys: Sequence[tuple[str, str]], merge: Merge
@@ -49,15 +49,15 @@ class Merging:
 
     @property
     def count(self) -> int:
-        """How many merges changed something."""
+        """The number of merges that changed a document."""
         return sum(self._counts.values())
 
     def timeperiods(self) -> list[str]:
-        """The timeperiods that are left to be written to."""
+        """The timeperiods that are not written yet."""
         return list(self._left)
 
     def prepare(self) -> bool:
-        """Reads and merges what is left; False if nothing is to be written."""
+        """Reads the documents that are not written yet and merges them; False if none changes."""
         if not self._left:
             return False
         self._read()
@@ -72,7 +72,11 @@ class Merging:
         return bool(self._left)
 
     def write(self) -> bool:
-        """Shows what is left; False if some pages were not as read, and are merged again."""
+        """Writes and shows the merged documents; True if all are written.
+
+        The documents of pages that changed since they were read are merged again, for the next
+        call.
+        """
         version = f"+{secrets.token_hex(8)}"
         staged = {at: self._rows(at, version) for at in self._left}
         insert(self._database, self._collection, [row for rows in staged.values() for row in rows])
@@ -82,7 +86,7 @@ class Merging:
         return not self.prepare()
 
     def written(self) -> list[Written]:
-        """What was written, by timeperiod."""
+        """The writes that were made, one for each timeperiod."""
         counts: dict[str, int] = {}
         rows: dict[str, int] = {}
         for row, count in self._counts.items():
@@ -94,7 +98,7 @@ class Merging:
         ]
 
     def _read(self) -> None:
-        """Pages before rows: a page that changes in between is not as it was read."""
+        """Reads pages before rows, so that a write in between makes the swap of the page fail."""
         ids = [page_id(self._collection, at) for at in self._left]
         found = self._database["pages"].find({"_id": {"$in": ids}})
         self._pages = {page["timeperiod"]: page for page in found}
@@ -126,7 +130,7 @@ class Merging:
             self._new.add(row)
 
     def _rows(self, timeperiod: str, version: str) -> list[Doc]:
-        """What is to be staged: what changed, or everything where the page lists too much."""
+        """The rows to insert: the changed ones, or all if the page lists too many versions."""
         texts = {row: self._bodies[row] for row in self._left[timeperiod]}
         if self._is_long(timeperiod):
             there = shown(self._seen[timeperiod], self._pages)
@@ -134,7 +138,7 @@ class Merging:
         return [row_of(row, version, text) for row, text in texts.items()]
 
     def _show(self, version: str) -> set[str]:
-        """Shows the staged rows; returns the timeperiods whose pages were as they were read."""
+        """Shows the staged rows; returns the timeperiods whose pages had not changed."""
         pages = self._database["pages"]
         known = {at: self._pages[at] for at in self._left if at in self._pages}
         swaps = [
@@ -150,21 +154,21 @@ class Merging:
         return {at for at in self._left if page_id(self._collection, at) in done}
 
     def _remove(self, done: set[str], staged: Mapping[str, Sequence[Doc]]) -> None:
-        """Takes away what is not shown any more, and what was staged in vain.
+        """Deletes rows that are no longer visible, and staged rows that were not shown.
 
-        Rows that other merges staged on a page that changed since are in vain too: their
-        compare-and-set fails. Rows that units staged are left to the units.
+        Hidden rows of other merges are deleted too: the page has changed, so their compare-and-set
+        fails. Hidden rows of units are kept: the units show or delete them.
         """
-        void = [row["_id"] for at, rows in staged.items() if at not in done for row in rows]
+        obsolete = [row["_id"] for at, rows in staged.items() if at not in done for row in rows]
         for at in done:
             rewritten = {row["key"] for row in staged[at]}
-            void += [
+            obsolete += [
                 row["_id"]
                 for row in self._seen[at]
-                if row["key"] in rewritten and not self._is_units(row, at)
+                if row["key"] in rewritten and not self._is_staged_by_unit(row, at)
             ]
-        delete(self._database, self._collection, void)
+        delete(self._database, self._collection, obsolete)
 
-    def _is_units(self, row: Doc, timeperiod: str) -> bool:
+    def _is_staged_by_unit(self, row: Doc, timeperiod: str) -> bool:
         page = self._pages.get(timeperiod, NO_PAGE)
         return not row["version"].startswith("+") and row["version"] not in page["versions"]

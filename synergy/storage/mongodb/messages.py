@@ -1,8 +1,8 @@
-"""Messages at rest, for the bus that lives in the store: a collection for each queue.
+"""Messages of the bus that is kept in the store: a collection for each queue.
 
-A message that is taken within a batch is marked with its taker, and deleted at the end of the
-batch; it is free again if the batch fails. Those of a taker that died before the end of
-its batch are freed by `recover`, so that each message is handled at least once.
+A message that is taken within a batch is marked with its taker. It is deleted at the end of the
+batch, or freed if the batch fails. If the process dies before the end of the batch, `recover` frees
+the message, so that each message is handled at least once.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.protocol import DeadMessage, StoredMessage
 from synergy.storage.stored_fields import DEAD_MESSAGE
 
-FREE = ""  # the taker of a message that waits
-DEAD = "dead messages"  # the counter that gives them their numbers
-_PREFIX = "messages."  # of the collection of each queue
+FREE = ""  # the taker of a waiting message
+DEAD = "dead messages"  # the counter of dead messages
+_PREFIX = "messages."  # begins the name of a queue's collection
 
 _dead_message_of = DEAD_MESSAGE.reads_document(seq="_id")
 
@@ -34,8 +34,8 @@ class MongoMessages:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._dead = database["dead_messages"]
-        self._prepared: set[str] = set()  # queues that have their index
-        self._stuck: set[tuple[str, str]] = set()  # queues and takers at the last look
+        self._prepared: set[str] = set()  # queues whose index is made
+        self._stuck: set[tuple[str, str]] = set()  # (queue, taker) at the last `recover`
 
     def put(self, queue: str, bodies: Sequence[bytes]) -> None:
         if not bodies:
@@ -64,12 +64,12 @@ class MongoMessages:
             self._database.at_end(
                 partial(self._delete, queue, taker), partial(self._free, queue, taker)
             )
-        if not found:  # others took all of them: there may be more
+        if not found:  # other takers took all of them; more may be waiting
             return self.take(queue, limit)
         return [StoredMessage(one["_id"], queue, one["body"]) for one in found]
 
     def recover(self) -> int:
-        """Frees what was taken and stood still since the last call; returns how much."""
+        """Frees messages whose takers had them at the last call already; returns their number."""
         wanted = {"taker": {"$ne": FREE}}
         with self._database.calling():
             takers = {
@@ -102,7 +102,7 @@ class MongoMessages:
         return [_dead_message_of(one) for one in found]
 
     def replay(self, seqs: Sequence[int] | None = None) -> dict[str, int]:
-        """Each is put back before it is forgotten: rather twice than not at all."""
+        """Puts each message back before deleting it: a crash in between repeats it."""
         wanted = {} if seqs is None else {"_id": {"$in": list(seqs)}}
         with self._database.calling():
             found = list(self._dead.find(wanted).sort("_id", 1))
@@ -120,15 +120,15 @@ class MongoMessages:
             return self._dead.delete_many(wanted).deleted_count
 
     def queue(self, name: str) -> Collection[Doc]:
-        """Where the messages of a queue are."""
+        """The collection that holds the messages of a queue."""
         return self._database[f"{_PREFIX}{name}"]
 
     def queues(self) -> list[str]:
-        """The queues that ever had a message."""
+        """The queues that messages were ever put into."""
         return [name.removeprefix(_PREFIX) for name in self._database.collections(_PREFIX)]
 
     def prepare(self, queue: str) -> None:
-        """Makes the index of a queue; nothing but speed rests on it."""
+        """Makes the index of a queue, which only speeds up reading."""
         if queue not in self._prepared:
             self.queue(queue).create_index([("taker", 1), ("_id", 1)], name="waiting")
             self._prepared.add(queue)
@@ -149,5 +149,5 @@ class MongoMessages:
 
 
 def counter_of(queue: str) -> str:
-    """The counter that gives messages of a queue their numbers."""
+    """The counter of a queue's messages."""
     return f"queue {queue}"

@@ -14,7 +14,7 @@ Value = TypeVar("Value")
 
 
 class NumberedCollection(Generic[Value]):
-    """Reads values of a collection; `number` is the field that has their numbers."""
+    """Reads values of a collection; `number` is the field that holds their numbers."""
 
     def __init__(
         self, database: Database, name: str, read: Callable[[Doc], Value], number: str = "number"
@@ -25,7 +25,7 @@ class NumberedCollection(Generic[Value]):
         self._number = number
 
     def find(self, wanted: Mapping[str, object], order: int = 1, limit: int = 0) -> list[Value]:
-        """The values that a query finds, oldest first, or with -1 newest first."""
+        """The values that match a query, oldest first; newest first if `order` is -1."""
         with self._database.calling():
             found = self._database[self._name].find(wanted).sort(self._number, order).limit(limit)
             return [self._read(document) for document in found]
@@ -33,7 +33,7 @@ class NumberedCollection(Generic[Value]):
     def page(
         self, wanted: Mapping[str, object], limit: int, cursor: str | None
     ) -> tuple[list[Value], str | None]:
-        """The page that begins below the cursor, newest first, and the next page's cursor."""
+        """The values below the cursor, newest first, and the next page's cursor if there is one."""
         below = {} if cursor is None else {self._number: {"$lt": number_of(cursor)}}
         with self._database.calling():
             collection = self._database[self._name]
@@ -47,7 +47,7 @@ class NumberedCollection(Generic[Value]):
 def delete_oldest(
     collection: Collection[Doc], wanted: Mapping[str, object], field: str, limit: int
 ) -> int:
-    """Deletes the first documents of a query in the order of a field; returns how many."""
+    """Deletes up to `limit` documents of a query, lowest `field` first; returns their number."""
     found = collection.find(wanted, {"_id": 1}).sort(field, 1).limit(limit)
     old = [document["_id"] for document in found]
     return collection.delete_many({"_id": {"$in": old}, **wanted}).deleted_count if old else 0

@@ -1,4 +1,4 @@
-"""Documents that are made when they are first needed, and numbers counted in them."""
+"""Upserts of single documents, and counters that are such documents."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from synergy.storage.mongodb.database import Database, Doc
 def upsert(
     collection: Collection[Doc], key: str, change: Mapping[str, object], *, after: bool = False
 ) -> Doc | None:
-    """Changes the document of that key, or makes it; as it was before, or as it is `after`.
+    """Changes the document with the key, or creates it; returns it as it was before the change.
 
-    Of two callers that make the same document at the same time, one finds it there already.
+    With `after`, returns it as it is after the change. The second try is for a document that
+    another caller created at the same time.
     """
     which = ReturnDocument.AFTER if after else ReturnDocument.BEFORE
     try:
@@ -28,9 +29,9 @@ def upsert(
 
 
 def take(database: Database, name: str, count: int) -> int:
-    """The first of `count` numbers that no other caller is given; they begin with 1.
+    """Reserves `count` numbers for the caller and returns the first; a counter starts at 1.
 
-    Lower numbers may be used later than higher ones, by another caller.
+    Another caller may use higher numbers before these.
     """
     with database.calling():
         counter = upsert(database["counters"], name, {"$inc": {"n": count}}, after=True)

@@ -1,4 +1,4 @@
-"""Operations. Every change is a compare-and-set on the version that it was decided on."""
+"""Operations. Each change is a compare-and-set on the version that it was decided on."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from synergy.storage.mongodb import numbers
 from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.journal import MongoJournal
 from synergy.storage.mongodb.journal import document_of as entry_document
-from synergy.storage.mongodb.journaled import JournaledCollection, new, told_of
+from synergy.storage.mongodb.journaled import JournaledCollection, complete_entries, new
 from synergy.storage.mongodb.numbered import NumberedCollection, delete_oldest
 from synergy.storage.mongodb.swap import Swap, insert_new
 from synergy.storage.stored_fields import OPERATION
@@ -34,7 +34,7 @@ class MongoOperations:
     def __init__(self, database: Database, journal: MongoJournal) -> None:
         self._database = database
         self._journaled = JournaledCollection(
-            database, "operations", journal, told_of("operation", "number")
+            database, "operations", journal, complete_entries("operation", "number")
         )
         self._operations = NumberedCollection(database, "operations", _operation_of)
 
@@ -44,7 +44,7 @@ class MongoOperations:
         with self._database.calling():
             document["number"] = numbers.take(self._database, COUNTER, 1)
             if insert_new(self._journaled.collection, [document]):
-                self._journaled.tell([document])
+                self._journaled.journal_newest([document])
                 return replace(operation, rev=1)
         stored = self.get(operation.id)
         assert stored is not None, "what could not be stored is there"
@@ -74,7 +74,7 @@ class MongoOperations:
             return delete_oldest(self._journaled.collection, wanted, "finished_at", limit)
 
     def recover(self) -> int:
-        """Writes missing journal entries; returns how many."""
+        """Writes pending journal entries; returns their number."""
         with self._database.calling():
             return self._journaled.recover()
 

@@ -1,8 +1,8 @@
-"""Bodies too long for a row.
+"""Bodies that are too long for a row.
 
-A document holds at most 16 MiB with all that is around them, so a body lies in parts, which have
-words as ids. The document of its name is written last and lists its parts: so a reader that
-finds it finds all of them, even if another writer puts or forgets the same.
+A document holds at most 16 MiB, so a body is stored in parts with random ids. The document of its
+name is written last and lists its parts, so a reader that finds it finds all parts. If the body is
+deleted and stored again meanwhile, the reader finds other parts in the document and tries again.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from synergy.storage.mongodb.swap import insert_new
 from synergy.storage.payload import name_of
 
 PART = 8 << 20  # bytes
-TIMEOUT_SECONDS = 60  # of a body; nothing else waits for it
+TIMEOUT_SECONDS = 60  # per body; nothing else waits for it
 
 _PARTS = "payload_parts"
 
@@ -27,7 +27,7 @@ class MongoPayloads:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._stuck: set[str] = set()
+        self._stuck: set[str] = set()  # parts without a body at the last `recover`
 
     def put(self, content: bytes) -> str:
         name = name_of(content)
@@ -37,7 +37,7 @@ class MongoPayloads:
                 return name
             parts = [self._put(content[at : at + PART]) for at in range(0, len(content), PART)]
             if not insert_new(payloads, [{"_id": name, "parts": parts}]):
-                self._forget(parts)
+                self._delete(parts)
         return name
 
     def get(self, name: str) -> bytes | None:
@@ -50,11 +50,11 @@ class MongoPayloads:
                     return b"".join(found[part] for part in payload["parts"])
                 if payload == missed:
                     break
-                missed = payload  # forgotten since, and maybe put again
+                missed = payload  # deleted since, and perhaps stored again
         return None
 
     def names(self, after: str) -> list[str]:
-        """The names that follow another one, in order."""
+        """The names that are greater than `after`, in order."""
         with self._database.calling():
             found = self._database["payloads"].find({"_id": {"$gt": after}}, {"_id": 1})
             return [one["_id"] for one in found.sort("_id", 1)]
@@ -66,20 +66,22 @@ class MongoPayloads:
             old = {one["_id"]: one["parts"] for one in payloads.find() if one["_id"] not in wanted}
             if not old:
                 return 0
-            forgotten = payloads.delete_many({"_id": {"$in": list(old)}}).deleted_count
-            self._forget([part for parts in old.values() for part in parts])
-        return forgotten
+            deleted = payloads.delete_many({"_id": {"$in": list(old)}}).deleted_count
+            self._delete([part for parts in old.values() for part in parts])
+        return deleted
 
     def recover(self) -> int:
-        """Forgets parts that belonged to nothing at the last call either; returns how many."""
+        """Deletes parts without a body, if they had none at the last call; returns their number."""
         with self._database.calling():
-            parts = self._database[_PARTS].find({}, {"_id": 1}).sort("_id", 1)  # by the index alone
-            alone = {one["_id"] for one in parts}
+            parts = (
+                self._database[_PARTS].find({}, {"_id": 1}).sort("_id", 1)
+            )  # served by the index alone
+            orphans = {one["_id"] for one in parts}
             for payload in self._database["payloads"].find():
-                alone.difference_update(payload["parts"])
-            left = alone & self._stuck
-            self._stuck = alone
-            self._forget(list(left))
+                orphans.difference_update(payload["parts"])
+            left = orphans & self._stuck
+            self._stuck = orphans
+            self._delete(list(left))
         return len(left)
 
     def _put(self, content: bytes) -> str:
@@ -87,6 +89,6 @@ class MongoPayloads:
         self._database[_PARTS].insert_one(part)
         return str(part["_id"])
 
-    def _forget(self, parts: Sequence[str]) -> None:
+    def _delete(self, parts: Sequence[str]) -> None:
         if parts:
             self._database[_PARTS].delete_many({"_id": {"$in": list(parts)}})

@@ -1,8 +1,8 @@
 """Conversions between records and the documents that hold them, kind by kind.
 
-A document made of a record is as if the engine itself had made it long ago: its journal entries
-are all written. Documents that have no key of their own in this engine get one of the record's,
-so that they exist once.
+A document made from a record has no pending journal entries. If its kind has no key of its own in
+this engine, the document's id is made from the record, so that a repeated copy does not add it
+twice.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from synergy.storage.protocol import Record
 
 
 class Table:
-    """The collection of a kind of records, each of which is a document, ordered by `key`.
+    """The collection of a kind of records, each of which is one document, ordered by `key`.
 
-    `names` are those of `RecordFields`; `more` gives the fields of a document that follow from
-    the others.
+    `names` are those of `RecordFields`; `more` returns the fields of a document that follow from
+    its other fields.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Table:
 
 
 def _names(codec: Codec[Any], **stored: str) -> str:
-    """All fields of a type, some of which have other names in its documents."""
+    """The names of a type's fields; `stored` holds those that differ in documents."""
     return " ".join(f"{name}={stored.get(name, name)}" for name in codec.names)
 
 
@@ -80,7 +80,7 @@ TABLES = {
         ),
         (
             "job_blocks", "process block=number states generations", fields.BLOCK,
-            # older than anything that the head of its process will list
+            # version 0 is older than all moves that the head of its process will list
             lambda one: {"_id": block_id((one["process"], one["number"])), "v": 0},
         ),
         (
@@ -99,7 +99,7 @@ TABLES = {
         ),
         (
             "journal", _names(fields.ENTRY, seq="_id"), fields.ENTRY.kinds,
-            # it is never told again, so its origin may be its number
+            # an entry that is copied is not pending anywhere, so its origin need only be unique
             lambda one: {"origin": f"copy:{one['_id']}"},
         ),
         ("dead_messages", "seq=_id queue body reason at", fields.DEAD_MESSAGE.kinds),
@@ -117,7 +117,7 @@ _SCHEDULE = RecordFields(
 
 
 def schedule_record(document: Doc, older: Sequence[Doc]) -> Record:
-    """A schedule and all its versions, oldest first; `older` are those before the present one."""
+    """The record of a schedule with its versions; `older` are those before the present one."""
     versions = [
         [one["version"], one["edited_at"], one["edited_by"], orjson.loads(one["definition"])]
         for one in (*older, document)
@@ -126,9 +126,9 @@ def schedule_record(document: Doc, older: Sequence[Doc]) -> Record:
 
 
 def schedule_documents(record: Record) -> tuple[Doc, list[Doc]]:
-    """The documents of a schedule and of its older versions, with nothing left to be journaled.
+    """The documents of a schedule and of its older versions, without pending journal entries.
 
-    Its `birth` is a function of the record, so that it is copied once, and unique.
+    `birth` is made from the record, so that a repeated copy does not add the versions twice.
     """
     *older, newest = [
         {
@@ -148,18 +148,18 @@ def schedule_documents(record: Record) -> tuple[Doc, list[Doc]]:
 
 
 def logs_record(attempt: tuple[str, int], lines: Iterable[Doc]) -> Record:
-    """The lines of an attempt, in the order in which they were written."""
+    """The record of an attempt's lines, in the order of writing."""
     texts = [[line["at"], line["level"], line["text"]] for line in sorted(lines, key=_written)]
     return {"unit": attempt[0], "attempt": attempt[1], "lines": texts}
 
 
 def _written(line: Doc) -> tuple[bool, Any]:
-    """The order of an attempt's lines: those that were copied have words as ids, and are older."""
+    """The sort key of a line: copied lines, whose ids are strings, come first."""
     return not isinstance(line["_id"], str), line["_id"]
 
 
 def logs_documents(record: Record) -> list[Doc]:
-    """The lines of an attempt, each with an id of its own."""
+    """The documents of an attempt's lines."""
     unit, attempt = record["unit"], record["attempt"]
     return [
         {

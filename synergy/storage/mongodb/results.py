@@ -9,8 +9,8 @@ from synergy.model.unit_of_work import SinkWrite
 from synergy.storage.collection_rows import body
 from synergy.storage.mongodb.changes import ENDLESS, Changes, Place, Written
 from synergy.storage.mongodb.collection_rows import (
-    BESIDE,
     NO_PAGE,
+    RANGES_AT_ONCE,
     insert,
     page_id,
     page_of,
@@ -112,7 +112,7 @@ class Results:
     def show(self, pages: Sequence[Page], is_open: Callable[[Page], bool]) -> None:
         """Shows staged rows, and announces the changes.
 
-        If another write has changed a page since the result was staged, `is_open` tells whether
+        If another write has changed a page since the result was staged, `is_open` returns whether
         the unit's conclusion is still unfinished.
         """
         if not pages:
@@ -176,8 +176,8 @@ class Results:
                 for page, some in versions
                 if page.collection == collection
             ]
-            for start in range(0, len(wanted), BESIDE):
-                part = {"$or": wanted[start : start + BESIDE]}
+            for start in range(0, len(wanted), RANGES_AT_ONCE):
+                part = {"$or": wanted[start : start + RANGES_AT_ONCE]}
                 table(self._database, collection).delete_many(part)
 
 

@@ -1,4 +1,4 @@
-"""Runs of schedules. Every change is a compare-and-set on the version that it was decided on."""
+"""Runs of schedules. Each change is a compare-and-set on the version that it was decided on."""
 
 from __future__ import annotations
 
@@ -12,7 +12,12 @@ from synergy.storage.mongodb import numbers
 from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.journal import MongoJournal
 from synergy.storage.mongodb.journal import document_of as entry_document
-from synergy.storage.mongodb.journaled import JournaledCollection, new, told_of, without_first
+from synergy.storage.mongodb.journaled import (
+    JournaledCollection,
+    complete_entries,
+    new,
+    without_first,
+)
 from synergy.storage.mongodb.numbered import NumberedCollection, delete_oldest
 from synergy.storage.mongodb.swap import Swap, insert_new
 from synergy.storage.stored_fields import RUN
@@ -35,7 +40,9 @@ class MongoRuns:
 
     def __init__(self, database: Database, journal: MongoJournal) -> None:
         self._database = database
-        self._journaled = JournaledCollection(database, "runs", journal, told_of("run", "number"))
+        self._journaled = JournaledCollection(
+            database, "runs", journal, complete_entries("run", "number")
+        )
         self._runs = NumberedCollection(database, "runs", _run_of)
 
     def create(self, runs: Sequence[Run], who: str) -> list[Run]:
@@ -50,7 +57,7 @@ class MongoRuns:
             for number, document in enumerate(documents, first):
                 document["number"] = number
             created = insert_new(self._journaled.collection, documents)
-            self._journaled.tell(one for one in documents if one["_id"] in created)
+            self._journaled.journal_newest(one for one in documents if one["_id"] in created)
             known = self._twins([run for run in runs if run.id not in created])
         stored = {one["_id"]: _run_of(one) for one in documents if one["_id"] in created}
         return [stored[run.id] if run.id in stored else known[run.id] for run in runs]
@@ -101,18 +108,18 @@ class MongoRuns:
             return delete_oldest(self._journaled.collection, wanted, "finished_at", limit)
 
     def recover(self) -> int:
-        """Writes missing journal entries; returns how many."""
+        """Writes pending journal entries; returns their number."""
         with self._database.calling():
             return self._journaled.recover()
 
     def _twins(self, runs: Sequence[Run]) -> dict[str, Run]:
-        """By the id that was wanted, the runs that are there: of that id, else of that key."""
+        """The stored runs that have the ids, or else the keys, of refused ones, by refused id."""
         if not runs:
             return {}
         collection = self._journaled.collection
         wanted = {"_id": {"$in": [run.id for run in runs]}}
         found = {document["_id"]: _run_of(document) for document in collection.find(wanted)}
-        for run in runs:  # an id is a function of the key: only tests get here
+        for run in runs:  # only in tests: elsewhere the id is made from the key
             if run.id not in found:
                 twin = collection.find_one({"schedule": run.schedule, "key": run.key})
                 assert twin is not None, "what could not be created is there"
@@ -121,7 +128,7 @@ class MongoRuns:
 
 
 def _document(run: Run, who: str) -> Doc:
-    """A new run without its number, with a journal entry that has yet to be written."""
+    """The document of a new run without its number, with its pending journal entry."""
     return {**_fields_of(run), **new(entry_document(journal_entries.run_created(run, who)))}
 
 

@@ -1,9 +1,9 @@
-"""Schedules. Every change is a compare-and-set on the version that it was decided on.
+"""Schedules. Each change is a compare-and-set on the version that it was decided on.
 
-A version is kept in the history when it is followed by another: before that, because its
-content is certain as long as it is the present one, and a writer that is cut off leaves nothing
-wrong. A schedule is removed in steps: it is hidden by compare-and-set, the journal entry is
-written, and it is deleted; `recover`, or a new schedule of the name, goes on from there.
+A version is copied into the history before the edit that replaces it: if the edit then fails or is
+interrupted, the copy is still correct. A schedule is removed in three steps: it is hidden by
+compare-and-set, the journal entry is written, and the documents are deleted. `recover`, or the
+creation of a schedule with the same name, completes an interrupted removal.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from synergy.storage import journal_entries
 from synergy.storage.instants import instant, micros
 from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.journal import MongoJournal, document_of
-from synergy.storage.mongodb.journaled import JournaledCollection, told_of, without_first
+from synergy.storage.mongodb.journaled import JournaledCollection, complete_entries, without_first
 from synergy.storage.mongodb.schedule_documents import (
     changes_of,
     edit_of,
@@ -29,7 +29,7 @@ from synergy.storage.mongodb.schedule_documents import document_of as new_docume
 from synergy.storage.mongodb.swap import Swap, insert_new
 
 HISTORY = "schedule_versions"
-SEEN = {"is_removed": False}
+VISIBLE = {"is_removed": False}
 
 
 class MongoSchedules:
@@ -38,7 +38,7 @@ class MongoSchedules:
     def __init__(self, database: Database, journal: MongoJournal) -> None:
         self._database = database
         self._journaled = JournaledCollection(
-            database, "schedules", journal, told_of("schedule", "birth")
+            database, "schedules", journal, complete_entries("schedule", "birth")
         )
 
     def create(self, schedules: Sequence[Schedule], who: str) -> list[str]:
@@ -108,7 +108,7 @@ class MongoSchedules:
 
     def versions(self, name: str) -> list[ScheduleVersion]:
         with self._database.calling():
-            present = self._journaled.collection.find_one({"_id": name, **SEEN})
+            present = self._journaled.collection.find_one({"_id": name, **VISIBLE})
             if present is None:
                 return []
             older = {"birth": present["birth"], "version": {"$lt": present["version"]}}
@@ -117,17 +117,17 @@ class MongoSchedules:
 
     def count(self) -> int:
         with self._database.calling():
-            return self._journaled.collection.count_documents(SEEN)
+            return self._journaled.collection.count_documents(VISIBLE)
 
     def recover(self) -> int:
-        """Writes missing journal entries, and deletes what was removed; returns how many."""
+        """Writes pending journal entries and completes removals; returns the entries written."""
         with self._database.calling():
             count = self._journaled.recover()
             hidden = list(self._journaled.collection.find({"is_removed": True}))
             return count + self._finish(hidden)
 
     def _insert(self, documents: Sequence[Doc]) -> set[str]:
-        """Inserts those whose names are free, or were removed; returns their names."""
+        """Inserts schedules whose names are free or belong to removed ones; returns the names."""
         schedules = self._journaled.collection
         created = insert_new(schedules, documents)
         refused = [document for document in documents if document["_id"] not in created]
@@ -137,17 +137,19 @@ class MongoSchedules:
             self._finish(hidden)
             free = {document["_id"] for document in hidden}
             created |= insert_new(schedules, [one for one in refused if one["_id"] in free])
-        self._journaled.tell(document for document in documents if document["_id"] in created)
+        self._journaled.journal_newest(
+            document for document in documents if document["_id"] in created
+        )
         return created
 
     def _finish(self, hidden: Sequence[Doc]) -> int:
-        """Completes removals; returns how many journal entries were written."""
-        count = self._journaled.tell_all(hidden) if hidden else 0
+        """Completes removals; returns the number of journal entries that it wrote."""
+        count = self._journaled.journal_pending(hidden) if hidden else 0
         self._delete(hidden)
         return count
 
     def _delete(self, hidden: Sequence[Doc]) -> None:
-        """Only these, and no schedule that has the name of one by now."""
+        """Deletes these schedules and their histories, but no later ones of the same names."""
         if hidden:
             births = {"birth": {"$in": [document["birth"] for document in hidden]}}
             self._database[HISTORY].delete_many(births)
@@ -155,7 +157,7 @@ class MongoSchedules:
 
     def _schedules(self, wanted: Doc, order: str | None = None, limit: int = 0) -> list[Schedule]:
         with self._database.calling():
-            found = self._journaled.collection.find({**wanted, **SEEN}).limit(limit)
+            found = self._journaled.collection.find({**wanted, **VISIBLE}).limit(limit)
             if order is not None:
                 found = found.sort(order, 1)
             return [schedule_of(document) for document in found]
@@ -177,6 +179,6 @@ def _changed(change: ScheduleChange, document: Doc) -> Swap | None:
 
 
 def _is_as_seen(document: Doc, schedule: Schedule) -> bool:
-    """Whether it is the schedule that was seen, and not one of its name that came later."""
+    """Whether the document is the schedule that was seen, and not a later one of its name."""
     seen = (schedule.rev, micros(schedule.created_at), False)
     return (document["v"], document["created_at"], document["is_removed"]) == seen

@@ -1,14 +1,14 @@
-"""Numbered documents without gaps, which become visible in the order of their numbers.
+"""Documents numbered without gaps, which become visible in the order of their numbers.
 
-There are no transactions to rely on. A number is taken by inserting the document that has it:
-the next number is tried only after the one before it was seen, and of two writers that try the
-same one, the unique index on `_id` lets one through. So a reader of number n has missed none
-below it. A counter would not do: a number taken early could become visible late.
+There are no transactions. A number is taken by inserting the document that has it: a writer tries
+the number after the highest one that it sees, and of two writers that try the same number, the
+unique index on `_id` accepts one. So a reader that sees number n sees all numbers below it. A
+counter would not guarantee that: a number that is taken early could become visible late.
 
-A number must not become free again while a writer may still be about to try it: so only old
-documents may ever be deleted, far behind the newest.
+Only documents far behind the newest may be deleted: a slow writer could otherwise insert a document
+with a number that was used and deleted.
 
-A document spans the numbers `_id` to `high` (alone `_id`, if it has no `high`).
+A document has the numbers from `_id` to `high`; without `high`, the number `_id` alone.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from synergy.storage.mongodb.database import Doc
 from synergy.storage.mongodb.swap import is_duplicate
 
 Numbered = Callable[[int, int], Sequence[Doc]]
-"""Given the last number, and how many of the documents named before were inserted since: those
-that are left, numbered from the next."""
+"""Called with the last number and with how many of the documents that it returned before were
+inserted; returns the remaining documents, numbered from the next number."""
 
 
 def extend(collection: Collection[Doc], last: Callable[[], int], numbered: Numbered) -> None:
-    """Inserts documents in order, however many writers do so at the same time.
+    """Inserts documents in order, beside any number of other writers.
 
-    `numbered` is called again whenever another writer was faster.
+    `numbered` is called again whenever another writer has taken a number first.
     """
     inserted = 0
     while documents := numbered(last(), inserted):

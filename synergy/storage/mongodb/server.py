@@ -1,4 +1,4 @@
-"""What kind of server it is, and what that means for what it acknowledged."""
+"""The kind of server, and warnings about the durability that it offers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _FERRETDB_1 = "updates are not atomic in FerretDB 1: not for production"
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server's product and version, how it is set up, and what to be warned of."""
+    """A server's product with version, its topology, and warnings."""
 
     version: str
     topology: str
@@ -20,7 +20,7 @@ class Server:
 
 
 def ask(database: Database) -> Server:
-    """What the server says of itself."""
+    """Asks the server for its version and topology."""
     build, hello = database.command("buildInfo"), database.command("hello")
     topology = _topology(hello)
     warnings = [_ALONE] if topology == "standalone" else []

@@ -1,8 +1,9 @@
 """Compare-and-set on many documents in one round trip.
 
-Each change names the version `v` that it was decided on. A server answers a group with
-counts only, so every group marks what it changes with a word of its own: where the counts
-say that something was refused, one more look tells what.
+Each change applies only while its document has the version `v` that the change was decided on. A
+bulk write returns counts, not the documents that matched. So each group writes a random `mark` into
+the documents that it changes; if the count shows that some were refused, one query by the mark
+returns those that were changed.
 """
 
 from __future__ import annotations
@@ -18,16 +19,16 @@ from pymongo.errors import BulkWriteError, DuplicateKeyError, OperationFailure
 from synergy.storage.mongodb.database import Doc
 from synergy.storage.mongodb.faults import duplicate
 
-# Changes that are sent together, so that no request outlasts its deadline. FerretDB 1 hangs if
-# they are 100: each holds one of its 100 connections to SQLite until all of them are done.
+# Changes per request, few enough for its deadline. FerretDB 1 hangs if a request has 100: each
+# change holds one of its 100 connections to SQLite until all changes are done.
 _GROUP = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Swap:
-    """Sets fields of a document if it is still of version `v`; `where` asks for more.
+    """Sets fields of a document if its version is still `v` and it matches `where`.
 
-    `entry` is added to what the journal has yet to be told of the document.
+    `entry` is added to the document's pending journal entries.
     """
 
     id: str
@@ -37,7 +38,7 @@ class Swap:
     entry: Mapping[str, object] | None = None
 
     def statement(self, mark: str) -> UpdateOne:
-        """As the driver wants it."""
+        """The driver's update statement for this change."""
         fields = {**self.set, "v": self.v + 1, "mark": mark}
         update: dict[str, object] = {"$set": fields}
         if self.entry is not None:
@@ -47,9 +48,10 @@ class Swap:
 
 
 def swap(collection: Collection[Doc], changes: Sequence[Swap]) -> set[str]:
-    """Makes the changes; returns the ids of the documents that were as expected.
+    """Makes the changes; returns the ids of the documents that were changed.
 
-    Each document comes at most once. One whose change would break a unique index is refused.
+    At most one change may be given for a document. A change that a unique index rejects is refused
+    without affecting the others.
     """
     done: set[str] = set()
     for start in range(0, len(changes), _GROUP):
@@ -88,13 +90,13 @@ def _marked(collection: Collection[Doc], ids: Sequence[str], mark: str) -> set[s
 
 
 def in_parts(collection: Collection[Doc], statements: Sequence[UpdateOne | UpdateMany]) -> None:
-    """Makes updates that do not depend on one another, in requests that no server takes ill."""
+    """Makes independent updates, in requests that are small enough for every server."""
     for start in range(0, len(statements), _GROUP):
         collection.bulk_write(statements[start : start + _GROUP], ordered=False)
 
 
 def insert_new(collection: Collection[Doc], documents: Sequence[Doc]) -> set[str]:
-    """Inserts documents; returns the ids of those that no unique index refused."""
+    """Inserts documents; returns the ids of those that no unique index rejected."""
     refused: set[int] = set()
     if documents:
         try:
@@ -107,7 +109,7 @@ def insert_new(collection: Collection[Doc], documents: Sequence[Doc]) -> set[str
 
 
 def is_duplicate(error: OperationFailure) -> bool:
-    """Whether a unique index refused a write, and nothing else went wrong."""
+    """Whether violated unique indexes are the only cause of the error."""
     if isinstance(error, BulkWriteError):
         faults = (error.details or {}).get("writeErrors", [])
         return bool(faults) and all(fault.get("code") == 11000 for fault in faults)

@@ -1,7 +1,7 @@
 """Everything in the store as records; see `synergy.storage.copy_records`.
 
-Nearly every kind is a collection (`record_documents`). Rows that are written show one version
-in each timeperiod, whichever they had.
+Most kinds are a collection each (`record_documents`). Copied rows of documents get one version,
+which is the only one of their timeperiods.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ from synergy.storage.mongodb.record_documents import (
     schedule_documents,
     schedule_record,
 )
-from synergy.storage.mongodb.schedules import HISTORY, SEEN
+from synergy.storage.mongodb.schedules import HISTORY, VISIBLE
 from synergy.storage.mongodb.swap import insert_new
 from synergy.storage.protocol import Key, Record
 
-TIMEOUT_SECONDS = 60  # of a portion; nothing else waits for it
+TIMEOUT_SECONDS = 60  # per portion; nothing else waits for it
 
-_AT_ONCE = 1_000  # documents that a server sends together
-_TOGETHER = 100  # of these, that are looked at together: bodies may be long
-_NUMBERED = {  # by counters of their own
+_AT_ONCE = 1_000  # documents per reply of the server
+_TOGETHER = 100  # documents that are processed together: bodies may be long
+_NUMBERED = {  # the counter of each kind that has one
     "units": units.COUNTER,
     "runs": runs.COUNTER,
     "operations": operations.COUNTER,
 }
-_VERSION = "+copy"  # of rows, written by no unit
+_VERSION = "+copy"  # the version of copied rows, which no unit wrote
 
 
 Read = Callable[[Key], Iterator[Record]]
@@ -90,7 +90,7 @@ class MongoTransfer:
                 for kind in (*TABLES, "payloads")
             }
             counts["unit_logs"] = len(list(self._database["unit_logs"].aggregate([attempts])))
-            counts["schedules"] = self._database["schedules"].count_documents(SEEN)
+            counts["schedules"] = self._database["schedules"].count_documents(VISIBLE)
             counts["marks"] = self._database["changes"].count_documents({"is_newest": True})
             counts["messages"] = sum(
                 self._messages.queue(queue).estimated_document_count()
@@ -122,7 +122,7 @@ class MongoTransfer:
         insert_new(self._database["unit_logs"], lines)
 
     def _write_marks(self, records: Sequence[Record]) -> None:
-        """As if the last write to each timeperiod had been a single one."""
+        """Writes one change for each timeperiod, which stands for all its writes."""
         changes = [{"_id": mark["high"], "is_newest": True, **mark} for mark in records]
         insert_new(self._database["changes"], changes)
 
@@ -134,7 +134,7 @@ class MongoTransfer:
         self._raise({COUNTERS[record["name"]]: record["n"] for record in records})
 
     def _raise(self, counters: Mapping[str, int]) -> None:
-        """Has numbers be given from there on."""
+        """Raises counters to at least the given last numbers."""
         for name, last in counters.items():
             upsert(self._database["counters"], name, {"$max": {"n": last}})
 
@@ -157,13 +157,13 @@ class MongoTransfer:
             yield logs_record(attempt, group)
 
     def _schedules(self, after: Key) -> Iterator[Record]:
-        found = self._following(self._database["schedules"], {"_id": after[0]}, SEEN)
+        found = self._following(self._database["schedules"], {"_id": after[0]}, VISIBLE)
         while part := list(islice(found, _TOGETHER)):
             older = self._older([schedule["birth"] for schedule in part])
             yield from (schedule_record(one, older[one["birth"]]) for one in part)
 
     def _older(self, births: Sequence[str]) -> dict[str, list[Doc]]:
-        """The versions of schedules before the present ones, oldest first."""
+        """The versions of schedules before the present ones, oldest first, by `birth`."""
         versions: defaultdict[str, list[Doc]] = defaultdict(list)
         with self._database.calling(), pymongo.timeout(TIMEOUT_SECONDS):
             found = self._database[HISTORY].find({"birth": {"$in": births}}).sort("version", 1)
@@ -179,11 +179,11 @@ class MongoTransfer:
     def _bodies(self, after: Key) -> Iterator[Record]:
         for name in self._payloads.names(str(after[0])):
             content = self._payloads.get(name)
-            if content is not None:  # forgotten meanwhile
+            if content is not None:  # else it was deleted meanwhile
                 yield {"name": name, "content": packed(content)}
 
     def _marks(self, after: Key) -> Iterator[Record]:
-        """Of two changes of a place that both count as its newest, the later one is."""
+        """The newest change of each place; of two that are marked newest, the later one."""
         order = dict(zip(("collection", "timeperiod"), after, strict=True))
         changes = self._following(self._database["changes"], order, {"is_newest": True})
         for _, group in groupby(changes, itemgetter("collection", "timeperiod")):
@@ -198,7 +198,7 @@ class MongoTransfer:
                 yield from self._shown(collection, place)
 
     def _shown(self, collection: str, after: rows.Row) -> Iterator[Record]:
-        """The rows of a collection that are shown; all versions of a key are judged together."""
+        """The visible rows of a collection; all versions of a key are read together."""
         order = dict(zip(("timeperiod", "key"), after, strict=True))
         found = self._following(rows.table(self._database, collection), order)
         keys = groupby(found, itemgetter("timeperiod", "key"))
@@ -248,10 +248,10 @@ class MongoTransfer:
     def _following(
         self, collection: Collection[Doc], order: Mapping[str, Any], where: Doc | None = None
     ) -> Iterator[Doc]:
-        """Documents after the values of `order`, in its order, as the server sends them.
+        """The documents after the values of `order`, sorted by its fields.
 
-        Those that share the first values come first, by a query of their own: an index serves
-        each.
+        Each query fixes the first values and asks for a greater next one, beginning with the most
+        fixed values, so that an index serves each query.
         """
         names = list(order)
         for depth in reversed(range(len(names))):

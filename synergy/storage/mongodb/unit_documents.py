@@ -1,14 +1,19 @@
 """Documents that hold units of work.
 
-Besides the fields of UnitOfWork a document has `number`, the order of creation; `key`, what
-it is unique by; `job`; `slot`, its job while it is in progress and its own id otherwise, unique
-so that no two units of a job are in progress together; `is_superseded`, that its job has a
-newer unit; `v`, which rises with each change but heartbeats, and the other fields of documents
-that write to the journal (see `journaled`); and, between the moment a result is committed and
-the moment its rows are in place, `ending` (see `conclusions`).
+Besides the fields of UnitOfWork a document has these:
 
-A free run, whose timeperiod has 14 digits, is a job of its own. Units of a store that is older
-than `first_claimed_at` do not have it, and count as never claimed.
+- `number`, the order of creation;
+- `key`, the fields by which it is unique;
+- `job`, its job, by process and timeperiod;
+- `slot`, the job while the unit is in progress, the unit's id otherwise: unique, so that at most
+  one unit of a job is in progress;
+- `is_superseded`, whether its job has a newer unit; always true for a free run;
+- `ending`, its conclusion while the rows of its result are being shown (see `conclusions`);
+- the fields of journaled documents (see `journaled`); `v` rises with each compare-and-set, but not
+  with heartbeats.
+
+A free run, whose timeperiod has 14 digits, is a job of its own. Units that older versions created
+may lack `first_claimed_at`; they count as never claimed.
 """
 
 from __future__ import annotations
@@ -28,7 +33,7 @@ _fields_of = UNIT.writes_document(id="_id")
 
 
 def document_of(unit: UnitOfWork, number: int, who: str) -> Doc:
-    """A new unit, with a journal entry that has yet to be written."""
+    """The document of a new unit, with its pending journal entry."""
     document = _fields_of(unit)
     created = entry(document["created_at"], "", unit.state, "", who, unit.attempt)
     created |= {"event": JournalEvent.UNIT_REQUESTED.value}
@@ -42,7 +47,7 @@ def document_of(unit: UnitOfWork, number: int, who: str) -> Doc:
 
 
 def unique_fields(document: Doc) -> Doc:
-    """The fields of a unit that follow from its own: what it is unique by."""
+    """The fields that follow from the unit's own: its key, job and slot, and no ending."""
     id_, process, timeperiod = document["_id"], document["process"], document["timeperiod"]
     job = id_ if len(timeperiod) == RUN_DIGITS else f"{process}|{timeperiod}"
     return {
@@ -54,13 +59,13 @@ def unique_fields(document: Doc) -> Doc:
 
 
 def key_of(document: Doc, end_id: int) -> str:
-    """What a unit is unique by, with this upper bound."""
+    """The key of a unit with the given upper bound."""
     names = ("process", "timeperiod", "generation", "start_id")
     return "|".join(str(document[name]) for name in names) + f"|{end_id}"
 
 
 def entry(at: int, before: str, after: UnitState, why: str, who: str, attempt: int) -> Doc:
-    """A journal entry of a unit, without what is the same in all of its entries."""
+    """A pending journal entry of a unit, without the fields that all its entries share."""
     return {
         "at": at,
         "event": unit_event(after).value,
@@ -72,8 +77,8 @@ def entry(at: int, before: str, after: UnitState, why: str, who: str, attempt: i
     }
 
 
-def told(document: Doc, entry: Doc) -> tuple[str, JournalEntry]:
-    """An entry of a unit as the journal has it, with its origin."""
+def journal_entry(document: Doc, entry: Doc) -> tuple[str, JournalEntry]:
+    """Converts a pending entry of a unit: returns its origin and the journal's entry."""
     timeperiod = document["timeperiod"]
     return f"unit:{document['_id']}:{entry['v']}", JournalEntry(
         at=instant(entry["at"]),

@@ -1,4 +1,4 @@
-"""Units of work. Every change is a compare-and-set on the version that it was decided on."""
+"""Units of work. Each change is a compare-and-set on the version that it was decided on."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from synergy.storage.mongodb.unit_documents import (
     UNFINISHED,
     document_of,
     entry,
+    journal_entry,
     key_of,
-    told,
     unit_of,
 )
 
@@ -39,7 +39,7 @@ class MongoUnits:
 
     def __init__(self, database: Database, results: Results, journal: MongoJournal) -> None:
         self._database = database
-        self._journaled = JournaledCollection(database, "units", journal, told)
+        self._journaled = JournaledCollection(database, "units", journal, journal_entry)
         self._units = NumberedCollection(database, "units", unit_of)
         self._conclusions = Conclusions(database, results, journal)
 
@@ -53,7 +53,7 @@ class MongoUnits:
             in_order = [new[id_] for id_ in dict.fromkeys(unit.id for unit in units)]
             created = insert_new(self._database["units"], in_order)
             self._supersede([new[id_] for id_ in created])
-            self._journaled.tell([new[id_] for id_ in new if id_ in created][::-1])
+            self._journaled.journal_newest([new[id_] for id_ in new if id_ in created][::-1])
             known = self._twins([new[unit.id] for unit in units if unit.id not in created])
         return [unit_of(known[unit.id] if unit.id in known else new[unit.id]) for unit in units]
 
@@ -130,8 +130,8 @@ class MongoUnits:
             held = unit["state"], unit["attempt"], unit["owner"], unit["ending"]
             if held != (_RUNNING, attempts[unit["_id"]], owner, None):
                 return None
-            fields = {**_asked_again(unit), "attempt": unit["attempt"] + 1, "not_before": None}
-            if unit.get("first_claimed_at") == unit["started_at"]:  # it is as never claimed
+            fields = {**_requested(unit), "attempt": unit["attempt"] + 1, "not_before": None}
+            if unit.get("first_claimed_at") == unit["started_at"]:  # this was its first claim
                 fields["first_claimed_at"] = None
             return _swap(unit, fields, at, "given back", owner)
 
@@ -157,14 +157,14 @@ class MongoUnits:
                 return None
             key = key_of(document, end_id)
             state = UnitState(document["state"])
-            told_ = entry(at, state.value, state, f"up to {end_id}", "scheduler", attempt)
-            told_["event"] = JournalEvent.UNIT_EXTENDED.value
-            return Swap(unit, document["v"], {"end_id": end_id, "key": key}, entry=told_)
+            extended = entry(at, state.value, state, f"up to {end_id}", "scheduler", attempt)
+            extended["event"] = JournalEvent.UNIT_EXTENDED.value
+            return Swap(unit, document["v"], {"end_id": end_id, "key": key}, entry=extended)
 
         return bool(self._change([unit], raise_bound))
 
     def published(self, hints: Sequence[Hint], now: datetime) -> None:
-        """One statement for each attempt, of which nearly all units have the same."""
+        """Units of the same attempt share a statement; nearly all units are in the first one."""
         units: defaultdict[int, list[str]] = defaultdict(list)
         for hint in hints:
             units[hint.attempt].append(hint.unit)
@@ -195,7 +195,7 @@ class MongoUnits:
         return len(old)
 
     def recover(self) -> int:
-        """Completes conclusions, and writes missing journal entries; returns how many."""
+        """Completes conclusions and writes pending journal entries; returns their number."""
         count = self._conclusions.recover()
         with self._database.calling():
             return count + self._journaled.recover()
@@ -205,7 +205,7 @@ class MongoUnits:
             return self._journaled.change(ids, change)
 
     def _supersede(self, documents: Sequence[Doc]) -> None:
-        """Marks the older units of the jobs of new ones."""
+        """Marks the older units of the jobs that the new units belong to."""
         newest: dict[str, int] = {}
         for unit in documents:
             newest[unit["job"]] = max(newest.get(unit["job"], 0), unit["number"])
@@ -216,7 +216,7 @@ class MongoUnits:
             units.update_many({"_id": {"$in": old}}, {"$set": {"is_superseded": True}})
 
     def _twins(self, documents: Sequence[Doc]) -> dict[str, Doc]:
-        """By the id that was wanted, the units that are there: of that id, else of that key."""
+        """The stored units that have the ids, or else the keys, of refused ones, by refused id."""
         if not documents:
             return {}
         units = self._database["units"]
@@ -228,15 +228,15 @@ class MongoUnits:
 
 
 def _swap(unit: Doc, fields: Mapping[str, Any], at: int, why: str, who: str) -> Swap:
-    """A change of state, with what the journal is told."""
+    """A change of state, with its journal entry."""
     after = UnitState(fields["state"])
     attempt = fields.get("attempt", unit["attempt"])
-    told_ = entry(at, unit["state"], after, why, who, attempt)
-    return Swap(unit["_id"], unit["v"], fields, entry=told_)
+    moved = entry(at, unit["state"], after, why, who, attempt)
+    return Swap(unit["_id"], unit["v"], fields, entry=moved)
 
 
-def _asked_again(unit: Doc) -> Doc:
-    """The fields of a unit that waits for a worker: never published for this attempt."""
+def _requested(unit: Doc) -> Doc:
+    """The fields of a unit that waits for a worker and is not published for this attempt."""
     return {
         "state": _REQUESTED,
         "slot": unit["_id"],
@@ -258,7 +258,7 @@ def _moved(moves: dict[str, UnitChange], at: int, unit: Doc) -> Swap | None:
     if move.next_attempt:
         fields |= {"attempt": unit["attempt"] + 1, "owner": None, "heartbeat": 0}
     if move.after is UnitState.REQUESTED:
-        fields |= _asked_again(unit)
+        fields |= _requested(unit)
     fields["slot"] = unit["job"] if move.after is UnitState.IN_PROGRESS else unit["_id"]
     fields["failures"] = 0 if move.forgive else unit["failures"] + move.failed
     if move.forgive:
@@ -272,7 +272,7 @@ def _moved(moves: dict[str, UnitChange], at: int, unit: Doc) -> Swap | None:
 
 
 def _rounds(moves: Sequence[UnitChange]) -> list[dict[str, UnitChange]]:
-    """The moves in groups in which no unit comes twice, in order."""
+    """The moves in order, in groups that have at most one move of each unit."""
     rounds: list[dict[str, UnitChange]] = [{}]
     for move in moves:
         if move.unit in rounds[-1]:

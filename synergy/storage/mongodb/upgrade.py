@@ -1,8 +1,8 @@
-"""Brings what lies in a database up to date with this program.
+"""Upgrades the data in a database to the layout of this version.
 
-Each step may be interrupted, taken again, and taken by several starters at once; the number of the
-layout is noted after the last one. Programs of the older version must not be at work meanwhile:
-they do not know the states that jobs have afterwards.
+Each step may be interrupted, repeated, and run by several processes at once; the layout's version
+is stored after the last step. Programs of the older version must not run meanwhile: they cannot
+read the states that jobs have afterwards.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from synergy.storage.mongodb.journal import MongoJournal
 
 _UNIT = ("process", "timeperiod", "end_timeperiod", "generation", "reason")
 _SKIP = ("process", "first", "last", "generation", "unit")
-_PERIOD = 10  # digits of a timeperiod; that of a free run, which has no job, has more
+_PERIOD = 10  # digits of a job's timeperiod; the timeperiods of free runs have more
 
 
 def upgrade(database: Database, version: int) -> None:
-    """Takes the steps that a layout of this version lacks."""
+    """Takes the steps that follow the given version of the layout."""
     if version < 4:
         mark_given_up(database)
 
 
 def mark_given_up(database: Database) -> None:
-    """Marks those of the skipped jobs as given up that were; see `synergy.storage.given_up`."""
+    """Marks skipped jobs that were given up; see `synergy.storage.given_up`."""
     jobs = MongoJobs(database, MongoJournal(database))
     jobs.recover()  # first, so that the journal has all entries
     with database.calling():

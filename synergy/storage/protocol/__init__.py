@@ -1,12 +1,12 @@
 """The storage contract, by noun.
 
-Each docstring states the guarantee, never the means; one conformance suite
-(`tests/contract/test_store_*.py`) holds every engine to it. A store never decides: it
-compares, swaps and remembers. Every method may raise StorageUnavailable; after that the
-write may or may not have happened, and the caller reads before it writes again.
+Each docstring states what an engine guarantees, not how. One conformance suite
+(`tests/contract/test_store_*.py`) tests all engines. A store makes no decisions: it compares, swaps
+and stores. Every method may raise StorageUnavailable; after that the write may or may not have
+happened, and the caller reads before it writes again.
 
-Every change of state writes its journal entries in the same step as itself, so that the
-journal is at once the record for people and the feed that schedulers follow.
+Every change of state writes its journal entries in the same step, so that the journal is both the
+record for people and the feed that schedulers follow.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from synergy.model.value import value
 
 @value
 class Bounds:
-    """What a source holds for a timeperiod range: lowest and highest write number, rows.
+    """The lowest and highest write number, and the number of rows, of a timeperiod range.
 
     `low` is the lowest number ever given there; later writes do not change it. `high` also rises
     when a row is removed, so `rows` may be 0 while `high` is not.
@@ -47,7 +47,7 @@ class ReadableDocuments(Protocol):
         ...
 
     def bounds(self, collection: str, start: str, end: str) -> Bounds | None:
-        """The bounds of `[start, end)`; None if nothing was ever written there."""
+        """The bounds of `[start, end)`; None if the range was never written to."""
         ...
 
     def bounds_by_timeperiod(self, collection: str, start: str, end: str) -> dict[str, Bounds]:
@@ -68,13 +68,13 @@ class ReadableDocuments(Protocol):
 
 
 class Documents(ReadableDocuments, Protocol):
-    """Documents, read and updated; an update that changes nothing is no write."""
+    """Documents, read and updated; an update that leaves a document equal is not a write."""
 
     def update(self, collection: str, keys: Sequence[tuple[str, str]], merge: Merge) -> int:
-        """For each (key, timeperiod): the body becomes `merge(key, present body or None)`.
+        """Replaces the body of each (key, timeperiod) by `merge(key, present body or None)`.
 
-        Each is atomic. `merge` must be pure: it is called again after a concurrent write.
-        Returns the number of changed documents.
+        Each replacement is atomic. `merge` must be pure: it is called again after a concurrent
+        write. Returns the number of changed documents.
         """
         ...
 

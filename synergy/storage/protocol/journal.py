@@ -1,4 +1,4 @@
-"""The journal: the record of what happened, and the feed that services follow."""
+"""The journal: the record of events, and the feed that services follow."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class ReadableJournal(Protocol):
     ) -> list[JournalEntry]:
         """The newest entries, newest first; with `before`, only those with lower numbers.
 
-        The cost is proportional to the result, however far back it lies.
+        The cost is proportional to the result, at any distance from the newest entry.
         """
         ...
 
     def last_seq(self) -> int:
-        """The number of the newest entry; 0 if there is none."""
+        """The number of the newest entry, even if it was pruned; 0 if there never was one."""
         ...
 
 
@@ -43,9 +43,9 @@ class Journal(ReadableJournal, Protocol):
     """The journal, read, appended to and pruned; entries never change."""
 
     def append(self, entries: Sequence[JournalEntry]) -> None:
-        """Adds entries that belong to no state change (`scheduler.started`)."""
+        """Adds entries of events that change no state (`scheduler.started`)."""
         ...
 
     def prune(self, before: datetime, limit: int) -> int:
-        """Deletes at most `limit` entries older than `before`; returns how many."""
+        """Deletes at most `limit` entries older than `before`; returns their number."""
         ...

@@ -1,4 +1,4 @@
-"""Log lines of units, and the rows behind the store-backed bus."""
+"""Log lines of units, and the messages of the store-backed bus."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from synergy.model.value import value
 
 @value
 class LogLine:
-    """A line that a worker logged while it carried out a unit."""
+    """A line that a worker logged while it ran a unit."""
 
     at: datetime
     attempt: int
@@ -20,7 +20,7 @@ class LogLine:
 
 
 class ReadableUnitLogs(Protocol):
-    """The lines that workers logged while they carried out units."""
+    """The lines that workers logged while they ran units."""
 
     def of_unit(self, unit: str, after: int = 0, limit: int | None = None) -> list[LogLine]:
         """At most `limit` lines of a unit, oldest first, without the first `after`."""
@@ -39,7 +39,7 @@ class UnitLogs(ReadableUnitLogs, Protocol):
 
 @value
 class StoredMessage:
-    """A message at rest in the store."""
+    """A message that waits in the store."""
 
     seq: int
     queue: str
@@ -48,7 +48,7 @@ class StoredMessage:
 
 @value
 class DeadMessage:
-    """A message in quarantine: it could not be understood."""
+    """A message in quarantine, because it could not be read."""
 
     seq: int
     queue: str
@@ -58,7 +58,7 @@ class DeadMessage:
 
 
 class ReadableMessages(Protocol):
-    """The rows behind the store-backed bus: waiting and quarantined messages."""
+    """Waiting and quarantined messages of the store-backed bus."""
 
     def depths(self) -> dict[str, int]:
         """The number of waiting messages of each queue that has any."""
@@ -75,9 +75,9 @@ class Messages(ReadableMessages, Protocol):
     def put(self, queue: str, bodies: Sequence[bytes]) -> None: ...
 
     def take(self, queue: str, limit: int) -> list[StoredMessage]:
-        """Removes and returns the oldest; a batch that does not commit puts them back.
+        """Removes at most `limit` of the oldest messages and returns them.
 
-        Two callers never receive the same message.
+        A batch that fails puts them back. Two callers never receive the same message.
         """
         ...
 
@@ -86,13 +86,13 @@ class Messages(ReadableMessages, Protocol):
         ...
 
     def replay(self, seqs: Sequence[int] | None = None) -> dict[str, int]:
-        """Moves quarantined messages (None: all) back to their queues; the number by queue."""
+        """Moves quarantined messages (None: all) back; returns their number by queue."""
         ...
 
     def purge(self, queue: str) -> int:
-        """Deletes all waiting messages of the queue; returns how many."""
+        """Deletes all waiting messages of the queue; returns their number."""
         ...
 
     def purge_buried(self, seqs: Sequence[int] | None = None) -> int:
-        """Deletes quarantined messages (None: all); returns how many."""
+        """Deletes quarantined messages (None: all); returns their number."""
         ...

@@ -1,4 +1,4 @@
-"""Operators' switches, leases, boxes, and a few named strings."""
+"""Operators' switches, leases, boxes, and named strings."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Controls(ReadableControls, Protocol):
         ...
 
     def set_trigger(self, process: str, trigger: str, who: str, why: str, now: datetime) -> None:
-        """Sets a trigger frequency, never a switch. Journal `process.trigger_frequency`."""
+        """Sets a trigger frequency; leaves the switch. Journal `process.trigger_frequency`."""
         ...
 
 
@@ -43,7 +43,7 @@ class Leases(ReadableLeases, Protocol):
     """Leases, read and held; every change is a compare-and-set on (holder, epoch, seq)."""
 
     def take(self, seen: Lease | None, name: str, holder: str) -> Lease | None:
-        """Makes `holder` the holder, epoch + 1, if the lease is still exactly as `seen`."""
+        """Gives the lease to `holder`, with epoch + 1, if it is still as `seen`; None if not."""
         ...
 
     def renew(self, lease: Lease) -> Lease | None:
@@ -55,7 +55,7 @@ class Leases(ReadableLeases, Protocol):
         ...
 
     def release(self, lease: Lease) -> bool:
-        """Releases the lease, if holder and epoch are unchanged; whether it did."""
+        """Releases the lease if holder and epoch are unchanged; returns whether it did."""
         ...
 
 
@@ -73,7 +73,7 @@ class Boxes(ReadableBoxes, Protocol):
     """Boxes, read, assigned, switched and reported."""
 
     def assign(self, box: str, processes: Sequence[str]) -> list[str]:
-        """Adds missing assignments, switched on; returns those added. Changes no others."""
+        """Adds missing assignments, switched on; returns the added ones, leaves the others."""
         ...
 
     def switch(
@@ -87,7 +87,7 @@ class Boxes(ReadableBoxes, Protocol):
         ...
 
     def report(self, box: str, observed: Sequence[ObservedProcess], now: datetime) -> None:
-        """Replaces what was observed on the box, and records when it last reported."""
+        """Replaces the observed processes of the box, and records the time of the report."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Operations that are carried out in parts, and answers kept for repeated requests."""
+"""Operations that are carried out in parts, and stored answers for repeated requests."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class ReadableOperations(Protocol):
 class Operations(ReadableOperations, Protocol):
     """Operations, read and changed; every change is a compare-and-set on the row's `rev`.
 
-    The journal entries name who asked, the operation's process as the process, and its id as
-    the unit.
+    The journal entries hold the requester as `who`, the operation's process as the process, and its
+    id as the unit.
     """
 
     def accept(self, operation: Operation) -> Operation:
@@ -43,13 +43,13 @@ class Operations(ReadableOperations, Protocol):
     def change(self, operation: Operation) -> Operation | None:
         """Writes it if its `rev` is the stored one, which rises by one; None if it is not.
 
-        The request, who made it, why and when never change. Journal `operation.done` or
+        The request, its requester, reason and time never change. Journal `operation.done` or
         `operation.failed`, at `finished_at`, when it ends.
         """
         ...
 
     def prune(self, before: datetime, limit: int) -> int:
-        """Deletes at most `limit` whose `finished_at` is before `before`; returns how many."""
+        """Deletes at most `limit` whose `finished_at` is before `before`; returns their number."""
         ...
 
 
@@ -57,9 +57,10 @@ class Answers(Protocol):
     """Answers by (person, key). Every change is a compare-and-set on the row's `rev`."""
 
     def begin(self, answer: Answer) -> tuple[Answer, bool]:
-        """Stores it if the person's key is free; the stored answer, and whether it is this one.
+        """Stores the answer if the person has none with this key.
 
-        Of several concurrent callers, one stores its own. The first `rev` is 1.
+        Returns the stored answer, and whether it is the given one. Of several concurrent callers,
+        one stores its answer. The first `rev` is 1.
         """
         ...
 
@@ -68,9 +69,12 @@ class Answers(Protocol):
         ...
 
     def drop(self, answer: Answer) -> bool:
-        """Deletes the answer, if `rev` is the stored one; whether it did."""
+        """Deletes the answer if `rev` is the stored one; returns whether it did."""
         ...
 
     def prune(self, before: datetime, limit: int) -> int:
-        """Deletes at most `limit` that began before `before`, finished or not; returns how many."""
+        """Deletes at most `limit` that began before `before`, finished or not.
+
+        Returns their number.
+        """
         ...

@@ -1,4 +1,4 @@
-"""Schedules, their runs, events, and bodies too long for a row."""
+"""Schedules, their runs, events, and bodies that are too long for a row."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ReadableSchedules(Protocol):
     ) -> tuple[list[Schedule], str | None]:
         """A page by name, and the cursor of the next page or None.
 
-        A cursor is the name that the page follows; it need not exist any more.
+        A cursor is the last name of the page before; its schedule may be removed since.
         """
         ...
 
@@ -68,10 +68,10 @@ class Schedules(ReadableSchedules, Protocol):
     def change(self, changes: Sequence[ScheduleChange]) -> list[ScheduleChange]:
         """Writes each whose `rev` is the stored one, which rises by one; returns those refused.
 
-        At most one change a schedule. A change to a schedule that was removed and created again
-        (`created_at` differs) is refused. The definition belongs to the version: it is written,
-        and added to the history, when `version` is higher than the stored one. The journal entry
-        names the schedule as its process, the versions as before and after.
+        At most one change per schedule is written. A change to a schedule that was removed and
+        created again (`created_at` differs) is refused. The definition is written, and added to
+        the history, only if `version` is higher than the stored one. The journal entry holds the
+        schedule as its process, and the versions as before and after.
         """
         ...
 
@@ -101,11 +101,11 @@ class ReadableRuns(Protocol):
         ...
 
     def unfinished(self) -> list[Run]:
-        """All that are pending or launched, oldest creation first."""
+        """All unfinished runs, oldest creation first."""
         ...
 
     def last(self, schedule: str, states: Sequence[RunState]) -> Run | None:
-        """The run of a schedule that was launched last of those in one of these states."""
+        """The most recently launched run of a schedule among those in these states."""
         ...
 
 
@@ -115,7 +115,7 @@ class Runs(ReadableRuns, Protocol):
     def create(self, runs: Sequence[Run], who: str) -> list[Run]:
         """Stores those that are new (journal `run.<state>`); returns for each the stored one.
 
-        The first `rev` is 1. The journal entries of runs name the schedule as their process, or
+        The first `rev` is 1. The journal entries of runs hold the schedule as their process, or
         the program if there is no schedule; their time is the newest time in the run.
         """
         ...
@@ -123,20 +123,20 @@ class Runs(ReadableRuns, Protocol):
     def change(self, changes: Sequence[RunChange]) -> list[RunChange]:
         """Writes each whose `rev` is the stored one, which rises by one; returns those refused.
 
-        At most one change a run. Schedule, key, due time and creation never change. Journal
-        `run.<state>` where the state changed.
+        At most one change per run is written. Schedule, key, due time and creation never change.
+        Journal `run.<state>` if the state changed.
         """
         ...
 
     def prune(self, before: datetime, limit: int) -> int:
-        """Deletes at most `limit` runs whose `finished_at` is before `before`; returns how many."""
+        """Deletes at most `limit` runs with `finished_at` before `before`; returns their number."""
         ...
 
 
 class ReadableEvents(Protocol):
     """Accepted events; `seq` rises in the order in which they become visible, without gaps.
 
-    A reader that has seen number n has missed none numbered below n.
+    A reader that sees number n sees all events with lower numbers.
     """
 
     def since(self, seq: int, limit: int) -> list[Event]:
@@ -156,19 +156,22 @@ class Events(ReadableEvents, Protocol):
     """Events, read, appended and pruned."""
 
     def append(self, events: Sequence[Event]) -> list[tuple[Event, bool]]:
-        """For each: the stored event, and whether it is new; a known id is not stored again.
+        """Stores events whose ids are new; a pruned id is new again.
 
-        An id that was pruned is new.
+        Returns for each given event the stored one, and whether it is new.
         """
         ...
 
     def prune(self, before: datetime, limit: int) -> int:
-        """Deletes at most `limit` events accepted before `before`, never the newest one."""
+        """Deletes at most `limit` events accepted before `before`, never the newest event.
+
+        Returns their number.
+        """
         ...
 
 
 class ReadablePayloads(Protocol):
-    """Bodies too long for a row, by a name that is a function of the content."""
+    """Bodies that are too long for a row, by a name that is a hash of the content."""
 
     def get(self, name: str) -> bytes | None: ...
 
@@ -177,12 +180,12 @@ class Payloads(ReadablePayloads, Protocol):
     """Bodies, read, stored and pruned."""
 
     def put(self, content: bytes) -> str:
-        """Stores it, at most 16,777,215 bytes, once; returns its name."""
+        """Stores a body of at most 16,777,215 bytes if it is new; returns its name."""
         ...
 
     def prune(self, kept: Sequence[str]) -> int:
-        """Deletes all others; returns how many.
+        """Deletes all bodies but the named ones; returns their number.
 
-        One that is put while the caller computes `kept` is deleted as well.
+        A body that is stored while the caller computes `kept` is deleted as well.
         """
         ...

@@ -1,4 +1,4 @@
-"""A store: all nouns, and what is said of it as a whole."""
+"""A store: its parts by noun, and operations on the whole."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Batch(Protocol):
     """Writes that become durable together; see `Store.batch`."""
 
     def after_commit(self, act: Callable[[], None]) -> None:
-        """Calls `act` once the batch is durable; never, if it is not."""
+        """Calls `act` when the batch has become durable; never if it fails."""
         ...
 
     def after_failure(self, act: Callable[[], object]) -> None:
-        """Calls `act`, which must not raise, if the batch fails. One of both is called."""
+        """Calls `act` if the batch fails; `act` must not raise."""
         ...
 
 
@@ -85,24 +85,27 @@ class Store(StoreView, Protocol):
     def transfer(self) -> Transfer: ...
 
     def batch(self) -> AbstractContextManager[Batch]:
-        """Writes of this thread within the block become durable together at its end.
+        """Makes the writes of this thread within the block durable together at its end.
 
         An engine without transactions writes in the order of the calls, so every prefix of a
-        batch must be a legal state. Blocks within a block belong to the outermost. If the
-        block raises, an engine with transactions undoes all of it.
+        batch must be a legal state. A batch within a batch is part of the outermost one. If the
+        block raises, an engine with transactions undoes all its writes.
         """
         ...
 
     def recover(self) -> int:
-        """Finishes what writers left half done; returns how much that was.
+        """Completes interrupted writes; returns their number.
 
-        To be called now and then; harmless beside live writers. Engines with transactions have
-        nothing to do.
+        To be called regularly; safe beside live writers. Engines with transactions have nothing to
+        do.
         """
         ...
 
     def backup(self, target: Path, progress: Callable[[int, int], None] | None = None) -> None:
-        """A consistent copy into a new file, while others work; progress(done, total) in pages."""
+        """Copies a consistent state into a new file, beside other users of the store.
+
+        Calls `progress(done, total)`, in pages.
+        """
         ...
 
     def close(self) -> None: ...

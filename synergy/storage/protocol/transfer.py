@@ -9,17 +9,17 @@ Record = dict[str, Any]
 """A part of a store as plain values, the same for all engines; see `storage.copy_records`."""
 
 Key = tuple[str | int, ...]
-"""What records of a kind are unique and ordered by."""
+"""The values by which the records of a kind are unique and ordered."""
 
 
 class Transfer(Protocol):
-    """Everything in the store as records, to be written into another one.
+    """All contents of the store as records, to be written into another store.
 
-    For a store that nobody works with: what others write meanwhile may be read or not.
+    For a store that is not in use: concurrent writes may be read or missed.
     """
 
     def counts(self) -> dict[str, int]:
-        """About how many records there are of each kind."""
+        """The approximate number of records of each kind."""
         ...
 
     def read(self, kind: str, after: Key) -> Iterator[Record]:
@@ -27,9 +27,9 @@ class Transfer(Protocol):
         ...
 
     def write(self, kind: str, records: Sequence[Record]) -> None:
-        """Writes records into a store that has none but those of the same source.
+        """Writes records into a store that holds only records of the same source.
 
-        Writing them twice is as good as once. Numbers that the store gives afterwards are
-        higher than those that were written.
+        Writing a record again changes nothing. Numbers that the store gives afterwards are higher
+        than the written ones.
         """
         ...

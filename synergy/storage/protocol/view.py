@@ -27,7 +27,7 @@ from synergy.storage.protocol.work import ReadableJobs, ReadableUnits
 
 @dataclass(frozen=True, slots=True)
 class StoreStatus:
-    """For `store status` and health checks; `rows` by table or collection."""
+    """The state of a store for `store status` and health checks; `rows` by table or collection."""
 
     engine: str
     location: str
@@ -89,5 +89,5 @@ class StoreView(Protocol):
     def status(self) -> StoreStatus: ...
 
     def warnings(self) -> Sequence[str]:
-        """What this store cannot guarantee in its present setup, worded for an operator."""
+        """Texts for operators about guarantees that the store's present set-up does not give."""
         ...

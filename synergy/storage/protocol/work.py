@@ -22,9 +22,9 @@ class Jobs(ReadableJobs, Protocol):
     """Jobs, read and moved."""
 
     def move(self, moves: Sequence[JobChange], now: datetime) -> list[JobChange]:
-        """Applies each move whose jobs are all as it expects; returns those refused.
+        """Applies each move whose jobs are all in the state that it expects; returns the others.
 
-        One journal entry a move: `job.<after>`, or `job.started_over`, or `job.stale` when
+        One journal entry per move: `job.<after>`, or `job.started_over`, or `job.stale` when
         only the flag changes (`before` equals `after`).
         """
         ...
@@ -42,7 +42,7 @@ class ReadableUnits(Protocol):
         ...
 
     def newest(self, process: str, timeperiod: str, limit: int) -> list[UnitOfWork]:
-        """At most `limit` units of one job, newest creation first; an open year has thousands."""
+        """At most `limit` units of one job, newest creation first; a job may have thousands."""
         ...
 
     def find(
@@ -70,17 +70,17 @@ class Units(ReadableUnits, Protocol):
     def create(self, units: Sequence[UnitOfWork], who: str) -> list[UnitOfWork]:
         """Stores those that are new (journal `unit.requested`); returns for each the stored one.
 
-        Where a unit of the same key exists, it is returned unchanged.
+        If a unit with the same key exists, it is returned unchanged.
         """
         ...
 
     def claim(self, hints: Sequence[Hint], owner: str, now: datetime) -> list[UnitOfWork]:
-        """Takes those that are requested, of the hinted attempt, and due (`not_before`).
+        """Claims the units that are requested, of the hinted attempt, and due (`not_before`).
 
-        Two callers never receive the same attempt; nor is a unit handed out while another
-        unit of the same process and timeperiod is in progress, except free runs: units whose
-        timeperiod has 14 digits, a second, belong to no job. The first claim is recorded, and kept
-        over all attempts. Journal `unit.in_progress`.
+        Two callers never receive the same attempt. A unit is not claimed while another unit of the
+        same process and timeperiod is in progress. This does not apply to free runs, whose
+        timeperiod has 14 digits and which belong to no job. The time of the first claim is recorded
+        and kept over later attempts. Journal `unit.in_progress`.
         """
         ...
 
@@ -96,7 +96,7 @@ class Units(ReadableUnits, Protocol):
         ...
 
     def conclude(self, conclusions: Sequence[Conclusion], now: datetime) -> list[Conclusion]:
-        """Ends each attempt that its owner still holds; returns those refused.
+        """Ends each attempt that its owner still holds; returns the refused conclusions.
 
         A refused conclusion writes nothing. Otherwise its sink writes are visible exactly
         when the conclusion is; rows that do not change keep their number. INVALID adds a
@@ -105,28 +105,29 @@ class Units(ReadableUnits, Protocol):
         ...
 
     def move(self, moves: Sequence[UnitChange], now: datetime) -> list[UnitChange]:
-        """Applies each move whose unit is as it expects; returns those refused.
+        """Applies each move whose unit is in the state that it expects; returns the others.
 
-        Journal `unit.<after>`. Requested again means: never published for this attempt.
+        Journal `unit.<after>`. A unit that is requested again counts as not published.
         """
         ...
 
     def extend(self, unit: str, attempt: int, end_id: int, now: datetime) -> bool:
-        """Raises the upper bound of a unit that no worker holds; False if a worker holds it.
+        """Raises the upper bound of a requested or invalid unit; returns whether it did.
 
-        Journal `unit.extended`.
+        False if its state, its attempt or a higher bound does not allow it. Journal
+        `unit.extended`.
         """
         ...
 
     def published(self, hints: Sequence[Hint], now: datetime) -> None:
-        """Records that messages for these attempts were confirmed."""
+        """Records the time at which the messages of these attempts were confirmed."""
         ...
 
     def prune(self, before: datetime, limit: int) -> int:
         """Deletes at most `limit` superseded finished units older than `before`, with their logs.
 
-        A job's newest unit is kept, because it records what the job's result covers. A free run,
-        whose timeperiod has 14 digits, belongs to no job and counts as superseded from the
-        beginning.
+        A job's newest unit is kept, because it records the range that the job's result covers. A
+        free run, whose timeperiod has 14 digits, belongs to no job and counts as superseded from
+        its creation.
         """
         ...

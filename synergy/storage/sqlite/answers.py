@@ -1,4 +1,4 @@
-"""Answers that are kept: each step is one compare-and-set statement."""
+"""Stored answers. Each step is one compare-and-set statement."""
 
 from __future__ import annotations
 

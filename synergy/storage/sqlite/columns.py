@@ -1,4 +1,4 @@
-"""The columns of tables, in their order, and what makes values of rows and rows of values."""
+"""The columns of tables, in their order, and the functions that convert rows and values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from synergy.storage.stored_fields import (
 )
 
 Row = tuple[Any, ...]
-"""A row as the driver gives it; the schema says what is in it."""
+"""A row as the driver returns it; the schema defines its types."""
 
 Bindings = Sequence[Any] | dict[str, Any]
 """Values for the parameters of a query, by position or by name."""
@@ -57,12 +57,12 @@ _RUN_CODES = {state: code for code, state in enumerate(RUN_STATES)}
 
 
 def _without(columns: str, *some: str) -> str:
-    """The columns but those that the store itself sets."""
+    """The columns but `some`, which the store itself sets."""
     return " ".join(column for column in columns.split() if column not in some)
 
 
 def _from(columns: str, first: str, *some: str) -> str:
-    """The columns from `first` on, but some: those that a change writes."""
+    """The columns from `first` on, but `some`: those that a change writes."""
     return _without(columns[columns.index(f" {first} ") :], *some)
 
 
@@ -95,7 +95,7 @@ def fetch(connection: apsw.Connection, query: str, bindings: Bindings = ()) -> l
 
 
 def fetch_each(connection: apsw.Connection, query: str, bindings: Iterable[Bindings]) -> list[Row]:
-    """All rows that a query gives for one set of bindings after the other."""
+    """All rows that a query returns for a series of bindings."""
     return connection.executemany(query, bindings).fetchall()
 
 
@@ -110,5 +110,5 @@ def array(values: Iterable[str | int]) -> str:
 
 
 def place(cursor: str | None) -> int:
-    """The number below which a page begins that is read from the newest on."""
+    """The number below which a page with the cursor begins."""
     return _NEWEST if cursor is None else number_of(cursor)

@@ -1,4 +1,4 @@
-"""What operators set at run time."""
+"""Settings of processes that operators change at run time."""
 
 from __future__ import annotations
 

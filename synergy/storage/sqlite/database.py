@@ -1,8 +1,8 @@
-"""Connections and transactions: what all nouns are built on.
+"""Connections and transactions, which all parts of the store use.
 
-A file is opened once by each thread, so that readers never wait; a writer passes the
-gate and takes SQLite's write lock at the beginning of its transaction, never in the midst of
-it. A store in memory has one connection, which threads use in turns.
+Each thread has its own connection to the file, so that readers never wait. A writer passes the gate
+and takes SQLite's write lock at the beginning of its transaction, never later. A store in memory
+has one connection, which threads use in turns.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _PRAGMAS: dict[str, int | str] = {
     "temp_store": "memory",
     "cache_size": -8_000,  # KiB
     "wal_autocheckpoint": 2_000,  # pages
-    "journal_size_limit": 64 << 20,  # what a long write leaves of the log is given back
+    "journal_size_limit": 64 << 20,  # bytes; a log that a long write made larger is truncated
 }
 
 
 class Session:
-    """One connection, and the batch that is open on it. It is the Batch of the contract."""
+    """A connection with its open batch; implements `synergy.storage.protocol.Batch`."""
 
     __slots__ = (
         "__weakref__",
@@ -80,7 +80,7 @@ class Session:
         self.writing, self.failed = True, False
 
     def commit(self) -> list[Callable[[], None]]:
-        """Makes the batch durable; returns what is to be called now."""
+        """Makes the batch durable; returns the functions to call after it."""
         self.check()
         self.connection.execute(_SQL["commit"])
         after, self._after = self._after, []
@@ -89,7 +89,7 @@ class Session:
         return after
 
     def rollback(self) -> None:
-        """Undoes the batch. Never raises: the error that led here is the one to see."""
+        """Undoes the batch. Does not raise, because that would hide the error that caused it."""
         self._after.clear()
         undo, self._undo = self._undo, []
         self.writing = False
@@ -102,8 +102,8 @@ class Session:
     def check(self) -> None:
         """Raises StorageUnavailable if a write within the batch failed.
 
-        The driver may have undone the batch already: nothing that follows may be written as
-        if it stood alone.
+        SQLite may have undone the batch already, and later writes must not be committed without
+        it.
         """
         if self.failed or not self.connection.in_transaction:
             raise StorageUnavailable("a write within the batch failed, so all of it is undone")
@@ -115,7 +115,7 @@ class Session:
 
 
 class Database:
-    """The file at `path`, or with None a store in memory, for all threads of this process."""
+    """The file at `path`, or a store in memory if it is None, for all threads of this process."""
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
@@ -131,7 +131,7 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[apsw.Connection]:
-        """The connection of this thread, which sees what its open batch wrote."""
+        """The connection of this thread, which sees the writes of its open batch."""
         with self._turn, self._translating:
             session = self._session()
             session.patience.renew()
@@ -139,7 +139,7 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[apsw.Connection]:
-        """The same, within the open batch or a transaction of its own."""
+        """The connection of this thread, within its open batch or else a new transaction."""
         with self.batch() as session, self._translating:
             yield session.connection
 
@@ -156,25 +156,25 @@ class Database:
     def page(
         self, query: str, limit: int, cursor: str | None, **bindings: str | int | None
     ) -> tuple[list[Row], str | None]:
-        """Rows from the newest on, whose first column is a number, and the next page's cursor."""
+        """Rows, newest first, whose first column is a number, and the next page's cursor."""
         rows = self.fetch(query, {**bindings, "cursor": place(cursor), "limit": limit + 1})
         found = rows[:limit]
         return found, str(found[-1][0]) if len(rows) > limit and found else None
 
     def execute(self, statement: str, bindings: Bindings = ()) -> int:
-        """Executes a statement that writes; returns how many rows it changed."""
+        """Executes a statement that writes; returns the number of changed rows."""
         with self.writing() as connection:
             connection.execute(statement, bindings)
             return connection.changes()
 
     def execute_one(self, statement: str, bindings: Bindings = ()) -> Row | None:
-        """Executes a statement that writes; returns the only row that it gives back, if any."""
+        """Executes a statement that writes; returns the only row that it returns, if any."""
         with self.writing() as connection:
             return fetch_one(connection, statement, bindings)
 
     @contextmanager
     def batch(self) -> Iterator[Session]:
-        """A transaction, or a part of the one that is open in this thread."""
+        """A transaction, or a part of the open transaction of this thread."""
         after: list[Callable[[], None]] = []
         with self._turn:
             with self._translating:
@@ -197,7 +197,7 @@ class Database:
 
     @contextmanager
     def on_its_own(self, *, creates: bool = False) -> Iterator[apsw.Connection]:
-        """A connection that no thread shares, closed at the end; `creates` makes a file."""
+        """A new connection, closed at the end; with `creates`, makes a missing file."""
         with self._translating:
             connection = self._opened(creates=creates)
             with closing(connection):
@@ -205,7 +205,7 @@ class Database:
 
     @contextmanager
     def snapshot(self) -> Iterator[apsw.Connection]:
-        """A connection that sees one state of the store, whatever is written meanwhile."""
+        """A connection that sees one state of the store, without the writes made meanwhile."""
         if self.path is None:
             with self.reading() as connection:
                 yield connection
@@ -242,9 +242,10 @@ class Database:
         return session
 
     def _opened(self, *, creates: bool = False) -> apsw.Connection:
-        """Without `creates`, a file that is not there any more is told, and not made anew.
+        """Opens a connection; raises StorageUnavailable for a missing file without `creates`.
 
-        An empty one in its place would be taken for the store, also when that is back.
+        Creating the file by default would replace a store that is missing for a moment by an empty
+        one.
         """
         flags = apsw.SQLITE_OPEN_READWRITE
         if creates or self.path is None:
@@ -255,14 +256,14 @@ class Database:
             )
 
     def _leave_behind(self) -> None:
-        """After a fork: the parent's connections are not ours to use, nor even to close."""
+        """Drops the connections of the parent after a fork, without using or closing them."""
         self._inherited.append(self._own)
         self._own, self._sessions, self._pid = threading.local(), WeakSet(), os.getpid()
 
 
 @contextmanager
 def _part(session: Session) -> Iterator[None]:
-    """A block within a batch: if it fails, so does the whole batch."""
+    """A batch within a batch: if it fails, the whole batch fails."""
     session.check()
     try:
         yield
@@ -272,10 +273,10 @@ def _part(session: Session) -> Iterator[None]:
 
 
 def _stepping(patience: Patience) -> Callable[[int], bool]:
-    """What SQLite calls while a lock is held.
+    """The handler that SQLite calls while it waits for a lock.
 
-    It knows no more than the patience: a session that knows its connection and is known by it
-    would outlive its thread.
+    It refers to the patience only: a reference to the session would be a cycle through the
+    connection and keep the session alive after its thread has ended.
     """
     return lambda _calls: patience.step()
 

@@ -1,9 +1,8 @@
-"""Documents, each write numbered.
+"""Documents and the numbers of their writes.
 
-Numbers are given within write transactions, which SQLite serialises: so they become visible
-in their order. What is remembered of numbers is, for each timeperiod of a collection, the
-first and the last one, and how many documents there are (`mark`). `low` is the first number
-ever given there, which no later write moves.
+Numbers are given within write transactions, which SQLite serialises, so they become visible in
+their order. The table `mark` holds for each timeperiod of a collection its first number (`low`,
+which later writes do not change), its last number (`high`), and its number of documents.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from synergy.storage.sqlite.database import Database
 from synergy.storage.sqlite.queries import queries
 
 _SQL = queries("documents")
-_PAGE = 2_000  # documents that are read at a time
+_PAGE = 2_000  # documents per read
 _ENDLESS = "~"  # sorts after every timeperiod
 
 Place = tuple[str, str]
@@ -34,7 +33,7 @@ class SqliteDocuments:
         self._database = database
 
     def read(self, collection: str, start: str, end: str) -> Iterator[dict[str, object]]:
-        """Reads pages, so that a slow reader holds no lock and the log can be emptied."""
+        """Reads in pages, so that a slow reader keeps no read transaction open."""
         timeperiod, key, last = start, "", end or _ENDLESS
         rows = _full
         while len(rows) == _PAGE:
@@ -79,11 +78,11 @@ class SqliteDocuments:
         return dict(self._database.fetch(_SQL["collections"]))
 
 
-_full: list[Row] = [()] * _PAGE  # as if a full page had come before the first
+_full: list[Row] = [()] * _PAGE  # starts the loop of `read`
 
 
 class Replacement:
-    """A sink write, checked and encoded before any lock is held."""
+    """A sink write, checked and encoded before the write lock is taken."""
 
     def __init__(self, write: SinkWrite) -> None:
         self._write = write
@@ -93,7 +92,7 @@ class Replacement:
         }
 
     def write(self, connection: apsw.Connection) -> None:
-        """Writes what differs and removes what is no longer there."""
+        """Writes the documents that differ and removes those that the sink write lacks."""
         write = self._write
         present: dict[Place, bytes] = {
             (timeperiod, key): stored
@@ -132,7 +131,7 @@ class _Changes:
         self._removed.append((self._collection, *place))
 
     def flush(self) -> int:
-        """Returns how many changes there were."""
+        """Writes the changes; returns their number."""
         if self._count:
             self._connection.executemany(_SQL["save"], self._saved.values())
             self._connection.executemany(_SQL["remove"], self._removed)
@@ -144,7 +143,7 @@ class _Changes:
         return self._count
 
     def _note(self, timeperiod: str, rows: int) -> int:
-        """The next number, noted as the highest of its timeperiod."""
+        """Takes the next number and notes it as the highest of its timeperiod."""
         if self._number is None:
             self._number = int(self._connection.execute(_SQL["last_number"]).get or 0)
         self._number += 1

@@ -1,7 +1,7 @@
 """The SQLite engine: opening, checking, backing up and closing a store.
 
-See `database` for threads and transactions, `gate` for who writes next, and one module for
-each noun; the SQL is in `sql/`.
+`database` holds threads and transactions, `gate` the turns of writers; each part of the store has a
+module. The SQL is in `sql/`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from synergy.storage.sqlite.units import SqliteUnits
 
 MEMORY = ":memory:"
 CHECK_LIMIT = 2.0  # seconds that a start spends on checking the file after a crash
-CHECK_EVERY = 10_000  # steps of SQLite's machine between two looks at the clock
+CHECK_EVERY = 10_000  # steps of SQLite's machine between two readings of the clock
 
 _SQL = queries("engine")
 _STEP = 1_000  # pages that a backup copies at a time
@@ -75,10 +75,10 @@ class SqliteStore:
 
     @classmethod
     def open(cls, path: Path | str, *, create: bool = True) -> Self:
-        """Opens the store at `path`, `":memory:"` for one that ends with this object.
+        """Opens the store at `path`; `":memory:"` is a store that ends with this object.
 
-        Without `create`, a store that is not there raises StorageUnavailable, as does one
-        that is damaged, of a newer schema, or on a file system that cannot be shared.
+        Raises StorageUnavailable for a store that is damaged, has a newer schema, or lies on a file
+        system that cannot be shared, and without `create` for a missing one.
         """
         _check_sqlite()
         if path == MEMORY:
@@ -92,7 +92,11 @@ class SqliteStore:
 
     @classmethod
     def _open_file(cls, path: Path) -> Self:
-        """Prepares the file, one opener at a time; a log without an opener is left by a crash."""
+        """Prepares the file, one process at a time.
+
+        If there is a log but no other process has the store open, the last one crashed, and the
+        file is checked.
+        """
         log = Path(f"{path}-wal")
         opening = Gate(path)
         try:
@@ -113,7 +117,7 @@ class SqliteStore:
         return self._database.batch()
 
     def recover(self) -> int:
-        return 0  # what is not committed never was
+        return 0  # transactions leave no work half done
 
     def status(self) -> StoreStatus:
         path = self._database.path
@@ -133,7 +137,7 @@ class SqliteStore:
         return ()
 
     def backup(self, target: Path, progress: Callable[[int, int], None] | None = None) -> None:
-        """The copy appears under its name when it is complete."""
+        """Copies into a temporary file and renames it when the copy is complete."""
         if target.exists():
             raise Refused(f"{target} is there already: name a new file")
         partial = target.with_name(f"{target.name}.partial")
@@ -153,7 +157,7 @@ class SqliteStore:
             self._opening = None
 
     def _copy(self, target: Path, progress: Callable[[int, int], None] | None) -> None:
-        """Copies what one read transaction sees, so that no writer makes it start again."""
+        """Copies the state of one read transaction, so that writers do not restart the copy."""
         with (
             self._database.snapshot() as source,
             Translating(str(target)),
@@ -187,7 +191,7 @@ def _check_place(path: Path, *, create: bool) -> None:
 
 
 def _check_file(connection: apsw.Connection, place: str) -> None:
-    """Looks for damage for as long as `CHECK_LIMIT` allows; a large file is not checked whole."""
+    """Checks the file for damage for at most `CHECK_LIMIT`; a large file is checked in part."""
     clock = SystemClock()
     deadline = clock.monotonic() + CHECK_LIMIT
     connection.set_progress_handler(lambda: clock.monotonic() > deadline, CHECK_EVERY)

@@ -1,4 +1,4 @@
-"""Events that were taken."""
+"""Events."""
 
 from __future__ import annotations
 

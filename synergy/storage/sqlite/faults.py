@@ -1,7 +1,7 @@
-"""The driver's errors, in words that a person can act on.
+"""Translation of the driver's errors into StorageUnavailable, with advice for operators.
 
-What the file, the disk or another process does to us becomes StorageUnavailable. Errors in
-our own SQL or bindings stay what they are: they are mistakes, and waiting does not help.
+Failures of the file, the disk and the lock become StorageUnavailable. Errors in SQL or bindings are
+not translated: they are defects of this engine, and waiting does not help.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _ADVICE: dict[type[apsw.Error], str] = {
 
 
 def translated(error: apsw.Error, place: str) -> StorageUnavailable | None:
-    """What the rest of Synergy calls this error; None for a mistake in the engine itself."""
+    """The error for the rest of Synergy; None for a defect of the engine."""
     for kind, advice in _ADVICE.items():
         if isinstance(error, kind):
             return StorageUnavailable(advice.format(place=place, error=error))
@@ -40,7 +40,7 @@ def translated(error: apsw.Error, place: str) -> StorageUnavailable | None:
 
 
 class Translating:
-    """A context manager that lets no driver's error about the file at `place` through."""
+    """A context manager that translates the driver's errors about the file at `place`."""
 
     __slots__ = ("_place",)
 

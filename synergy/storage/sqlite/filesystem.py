@@ -1,4 +1,4 @@
-"""Refusing file systems on which several processes cannot safely share a SQLite file."""
+"""Refuses file systems on which several processes cannot safely share a SQLite file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _UNSAFE = ("nfs", "cifs", "smb", "9p", "fuse", "afs", "ceph", "glusterfs", "lust
 
 
 def check_local(directory: Path) -> None:
-    """Raises StorageUnavailable if the directory lies on a network's or a user's file system."""
+    """Raises StorageUnavailable if the directory lies on a network or FUSE file system."""
     kind = _kind(directory)
     if kind.startswith(_UNSAFE):
         raise StorageUnavailable(

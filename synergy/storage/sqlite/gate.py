@@ -25,7 +25,7 @@ from pathlib import Path
 from synergy.clock import SystemClock
 from synergy.errors import StorageUnavailable
 
-LOCK_SECONDS = 5.0  # of waiting for a lock
+LOCK_SECONDS = 5.0  # the longest wait for a lock
 STEP = 0.0003  # seconds between two tries
 
 _GATE, _OPENERS = 0, 1  # the bytes of the file that are locked
@@ -42,7 +42,7 @@ class Patience:
         self._deadline: float | None = None
 
     def renew(self) -> None:
-        """Begins anew, for another wait."""
+        """Resets the deadline for another wait."""
         self._deadline = None
 
     def step(self) -> bool:
@@ -68,7 +68,7 @@ class Gate:
         self._close = weakref.finalize(self, os.close, self._file)
 
     def enter(self, patience: Patience) -> None:
-        """Waits for the gate; raises StorageUnavailable if it stays shut."""
+        """Waits for the gate; raises StorageUnavailable after `LOCK_SECONDS`."""
         while not self._lock(fcntl.F_WRLCK, _GATE):
             if not patience.step():
                 raise StorageUnavailable(
@@ -86,7 +86,7 @@ class Gate:
         return alone
 
     def close(self) -> None:
-        """May be called twice; a gate without references, as after its thread ended, closes too."""
+        """Closes the file; may be repeated. A gate without references closes by itself."""
         self._close()
 
     def _lock(self, kind: int, byte: int) -> bool:

@@ -48,13 +48,13 @@ class SqliteJobs:
 
 
 def read_block(connection: apsw.Connection, place: Place) -> Block:
-    """The block as stored; an empty one where none of its jobs was ever moved."""
+    """The stored block; an empty one if none of its jobs was ever moved."""
     row = fetch_one(connection, _SQL["block"], place)
     return Block.empty(place[1]) if row is None else _block(place[1], *row)
 
 
 def save_blocks(connection: apsw.Connection, blocks: Iterable[tuple[Place, Block]]) -> None:
-    """Stores blocks in place of what is there."""
+    """Stores blocks in place of their earlier versions."""
     connection.executemany(_SQL["save"], [_row(*block) for block in blocks])
 
 

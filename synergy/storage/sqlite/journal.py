@@ -1,4 +1,4 @@
-"""The journal, and how the other nouns write into it."""
+"""The journal, and how the other modules write into it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Leases: each step is one compare-and-set statement."""
+"""Leases. Each step is one compare-and-set statement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines that workers logged while they carried out units."""
+"""Lines that workers logged while they ran units."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages at rest, for the bus that lives in the store."""
+"""Messages of the bus that is kept in the store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps of migrations that SQL alone cannot take; each runs within its migration's transaction."""
+"""Steps of migrations that need Python; each runs in its migration's transaction."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Step = Callable[[apsw.Connection], None]
 
 
 def mark_given_up(connection: apsw.Connection) -> None:
-    """Marks those of the skipped jobs as given up that were; see `synergy.storage.given_up`."""
+    """Marks skipped jobs that were given up; see `synergy.storage.given_up`."""
     units = (CanceledUnit(*row) for row in fetch(connection, _SQL["canceled_units"]))
     entries = (Skip(*row) for row in fetch(connection, _SQL["skips"]))
     changed = []
@@ -37,5 +37,5 @@ STEPS: Mapping[str, Step] = {"mark_given_up": mark_given_up}
 
 
 def steps_of(migration: str) -> list[Step]:
-    """The steps that a migration asks for, by a line `-- then: <name>`."""
+    """The steps that a migration names in lines `-- then: <name>`."""
     return [STEPS[name] for name in _THEN.findall(migration)]

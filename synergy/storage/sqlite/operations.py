@@ -1,4 +1,4 @@
-"""Operations. A change is compared with what is stored within its own transaction."""
+"""Operations. Each change is checked against the stored row in its own transaction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bodies too long for a row."""
+"""Bodies that are too long for a row."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Named queries out of `.sql` files.
+"""Named queries from `.sql` files.
 
-A query starts at a line `-- name: <name>` and ends where the next one starts; the comment
-lines after the name say what it is for.
+A query begins with a line `-- name: <name>` and ends before the next such line. The comment lines
+after the name explain it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Runs of schedules. A change is compared with what is stored within its own transaction."""
+"""Runs of schedules. Each change is checked against the stored row in its own transaction."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ class SqliteRuns:
         rows = [run_row(run) for run in runs]
         with self._database.writing() as connection:
             new = {row[0] for row in fetch_each(connection, _SQL["create"], rows)}
-            told, stored = [], []
+            entries, stored = [], []
             for run_ in runs:
                 if run_.id in new:
                     new.remove(run_.id)
-                    told.append(journal_entries.run_created(run_, who))
+                    entries.append(journal_entries.run_created(run_, who))
                     stored.append(replace(run_, rev=1))
                 else:
                     stored.append(_twin(connection, run_))
-            record(connection, told)
+            record(connection, entries)
         return stored
 
     def change(self, changes: Sequence[RunChange]) -> list[RunChange]:
-        refused, rows, told = [], [], []
+        refused, rows, entries = [], [], []
         ids = array(change.run.id for change in changes)
         with self._database.writing() as connection:
             present = {id_: row for id_, *row in fetch(connection, _SQL["present"], (ids,))}
@@ -64,9 +64,9 @@ class SqliteRuns:
                 rows.append((*run_changes(change.run), number))
                 before = RUN_STATES[code]
                 if before is not change.run.state:
-                    told.append(journal_entries.run_changed(change, before))
+                    entries.append(journal_entries.run_changed(change, before))
             connection.executemany(_SQL["change"], rows)
-            record(connection, told)
+            record(connection, entries)
         return refused
 
     def get(self, ids: Sequence[str]) -> list[Run]:

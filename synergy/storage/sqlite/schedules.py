@@ -1,4 +1,4 @@
-"""Schedules. A change is compared with what is stored within its own transaction."""
+"""Schedules. Each change is checked against the stored row in its own transaction."""
 
 from __future__ import annotations
 
@@ -57,13 +57,17 @@ class SqliteSchedules:
 
     def change(self, changes: Sequence[ScheduleChange]) -> list[ScheduleChange]:
         with self._database.writing() as connection:
-            accepted, refused = _judged(connection, changes)
+            accepted, refused = _split(connection, changes)
             connection.executemany(_SQL["change"], [part.row() for part in accepted])
             connection.executemany(
                 _SQL["keep_version"], [part.version() for part in accepted if part.is_edited]
             )
-            connection.executemany(_SQL["unlisten"], [k for part in accepted for k in part.gone()])
-            connection.executemany(_SQL["listen"], [k for part in accepted for k in part.new()])
+            connection.executemany(
+                _SQL["unlisten"], [k for part in accepted for k in part.dropped_keys()]
+            )
+            connection.executemany(
+                _SQL["listen"], [k for part in accepted for k in part.new_keys()]
+            )
             record(
                 connection,
                 [
@@ -81,7 +85,7 @@ class SqliteSchedules:
                 return False
             number, _, keys = row[3:]
             connection.execute(_SQL["remove"], (number,))
-            connection.execute(_SQL["forget_versions"], (number,))
+            connection.execute(_SQL["delete_versions"], (number,))
             connection.executemany(_SQL["unlisten"], [(key, number) for key in orjson.loads(keys)])
             record(connection, [journal_entries.schedule_removed(schedule, why, who, now)])
         return True
@@ -120,7 +124,7 @@ class SqliteSchedules:
 
 
 class _Accepted:
-    """A change, and the row that it is made to."""
+    """An accepted change with the row that it changes."""
 
     __slots__ = ("_keys", "_number", "after", "before", "change")
 
@@ -142,20 +146,20 @@ class _Accepted:
         schedule = self.change.schedule
         return _version(self._number, schedule, schedule.changed_at, self.change.who)
 
-    def gone(self) -> list[Row]:
+    def dropped_keys(self) -> list[Row]:
         return self._listening(set(orjson.loads(self._keys)) - set(self.change.schedule.keys))
 
-    def new(self) -> list[Row]:
+    def new_keys(self) -> list[Row]:
         return self._listening(set(self.change.schedule.keys) - set(orjson.loads(self._keys)))
 
     def _listening(self, keys: set[str]) -> list[Row]:
         return [(key, self._number) for key in keys]
 
 
-def _judged(
+def _split(
     connection: apsw.Connection, changes: Sequence[ScheduleChange]
 ) -> tuple[list[_Accepted], list[ScheduleChange]]:
-    """The changes that were made to what is stored, and the others."""
+    """The changes whose schedules are still as they were seen, and the refused ones."""
     names = array(change.schedule.name for change in changes)
     present = {row[:3]: row[3:] for row in fetch(connection, _SQL["present"], (names,))}
     accepted, refused = [], []
@@ -169,7 +173,7 @@ def _judged(
 
 
 def _seen(schedule: Schedule) -> Row:
-    """What tells a row from all that it was, and from another that had the name before."""
+    """Identifies a schedule and its revision: a new one of the same name has another creation."""
     return (schedule.name, micros(schedule.created_at), schedule.rev)
 
 

@@ -1,4 +1,4 @@
-"""Making and migrating the schema; its number is the file's `user_version`."""
+"""Creates and migrates the schema; its version is the file's `user_version`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def version_of(connection: apsw.Connection) -> int:
 
 
 def prepare(connection: apsw.Connection, place: str) -> None:
-    """Brings the schema to this program's version; raises StorageUnavailable if it is newer."""
+    """Creates or migrates the schema; raises StorageUnavailable if it is newer."""
     check(connection, place)
     if version_of(connection) == VERSION:
         return
@@ -55,6 +55,6 @@ def check(connection: apsw.Connection, place: str) -> None:
 
 
 def size(path: Path) -> int:
-    """Bytes on disk, those not yet brought into the main file included."""
+    """The bytes on disk, with those that are still in the log."""
     files = (path, Path(f"{path}-wal"))
     return sum(file.stat().st_size for file in files if file.exists())

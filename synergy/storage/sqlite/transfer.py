@@ -27,7 +27,7 @@ _SQL = queries("transfer")
 
 
 class _Table:
-    """A table whose rows are the records of a kind; `columns` are those of `RecordFields`."""
+    """A table whose rows are the records of a kind; `columns` are as in `RecordFields`."""
 
     def __init__(
         self, kind: str, table: str, columns: str, kinds: Mapping[str, Kind] | None = None
@@ -57,13 +57,13 @@ class SqliteTransfer:
         return {kind: int(found[0][0]) for kind, found in counts.items()}
 
     def read(self, kind: str, after: Key) -> Iterator[Record]:
-        """Reads portions, so that a slow reader holds no lock and the log can be emptied."""
+        """Reads in portions, so that a slow reader keeps no read transaction open."""
         while found := self._portion(kind, after):
             yield from found
             after = key_of(kind, found[-1])
 
     def _portion(self, kind: str, after: Key) -> list[Record]:
-        query = _SQL[kind] if kind in _SQL else _TABLES[kind].read  # those of several tables
+        query = _SQL[kind] if kind in _SQL else _TABLES[kind].read  # named queries join tables
         with (
             self._database.reading() as connection,
             closing(connection.execute(query, after)) as found,
@@ -85,7 +85,7 @@ class SqliteTransfer:
             table = _TABLES[kind]
             if kind == "numbers":
                 names = [(record["name"],) for record in records]
-                connection.executemany(_SQL["forget_numbers"], names)
+                connection.executemany(_SQL["delete_numbers"], names)
             query = _SQL["put_documents"] if kind == "documents" else table.put
             connection.executemany(query, map(table.fields.values, records))
 
@@ -97,7 +97,7 @@ def _logs(found: Iterable[Row]) -> Iterator[Record]:
 
 def _put_logs(connection: apsw.Connection, records: Sequence[Record]) -> None:
     attempts = [(record["unit"], record["attempt"]) for record in records]
-    connection.executemany(_SQL["forget_unit_logs"], attempts)
+    connection.executemany(_SQL["delete_unit_logs"], attempts)
     lines = [
         (*attempt, *line)
         for attempt, record in zip(attempts, records, strict=True)
@@ -107,7 +107,7 @@ def _put_logs(connection: apsw.Connection, records: Sequence[Record]) -> None:
 
 
 def _schedules(found: Iterable[Row]) -> Iterator[Record]:
-    """Rows of schedules, each with the four columns of one of its versions at the end."""
+    """Records of rows of schedules, each of which ends with the four columns of a version."""
     for _, group in groupby(found, lambda row: row[0]):
         versions = list(group)
         record = _TABLES["schedules"].fields.record(versions[0][1:-4])
@@ -115,14 +115,14 @@ def _schedules(found: Iterable[Row]) -> Iterator[Record]:
 
 
 def _put_schedules(connection: apsw.Connection, records: Sequence[Record]) -> None:
-    """Schedules that are there already keep their numbers, which versions and keys refer to."""
+    """Writes schedules; existing ones keep their numbers, which versions and keys refer to."""
     names = array(record["name"] for record in records)
-    there = fetch(connection, _SQL["schedules_there"], (names,))
-    gone = [(key, number) for number, keys in there for key in orjson.loads(keys)]
-    connection.executemany(_SQL["unlisten"], gone)
+    present = fetch(connection, _SQL["present_schedules"], (names,))
+    old_keys = [(key, number) for number, keys in present for key in orjson.loads(keys)]
+    connection.executemany(_SQL["unlisten"], old_keys)
     put = map(_TABLES["schedules"].fields.values, records)
     numbers = [number for (number,) in fetch_each(connection, _SQL["put_schedules"], put)]
-    connection.executemany(_SQL["forget_versions"], [(number,) for number in numbers])
+    connection.executemany(_SQL["delete_versions"], [(number,) for number in numbers])
     numbered = list(zip(numbers, records, strict=True))
     connection.executemany(
         _SQL["put_versions"],

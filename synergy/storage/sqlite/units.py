@@ -1,4 +1,4 @@
-"""Units of work. Every change is a compare-and-set on state and attempt, in SQL."""
+"""Units of work. Each change is a compare-and-set on state and attempt, in SQL."""
 
 from __future__ import annotations
 
@@ -163,8 +163,8 @@ class SqliteUnits:
     def prune(self, before: datetime, limit: int) -> int:
         with self._database.writing() as connection:
             rows = fetch(connection, _SQL["prunable"], (micros(before), limit))
-            connection.executemany(_SQL["forget"], [(number,) for number, _ in rows])
-            connection.executemany(_SQL["forget_log"], [(unit,) for _, unit in rows])
+            connection.executemany(_SQL["delete"], [(number,) for number, _ in rows])
+            connection.executemany(_SQL["delete_log"], [(unit,) for _, unit in rows])
         return len(rows)
 
     def _units(self, query: str, bindings: Row) -> list[UnitOfWork]:

@@ -1,5 +1,5 @@
 -- name: begin
--- Nothing where the key is taken.
+-- Ignores an answer whose key is taken.
 INSERT INTO answer (person, key, fingerprint, owner, at, status, headers, body, rev)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1)
 ON CONFLICT DO NOTHING RETURNING rev;

@@ -1,5 +1,5 @@
 -- name: know
--- A box is known from its first assignment on.
+-- Adds a box, at its first assignment.
 INSERT INTO box (id, seen_at) VALUES (?, NULL) ON CONFLICT DO NOTHING;
 
 -- name: seen

@@ -1,5 +1,5 @@
 -- name: page
--- Bodies in order, from the given place on (exclusive).
+-- Bodies in order, after the given place.
 SELECT timeperiod, key, body FROM document
 WHERE collection = ? AND (timeperiod, key) > (?, ?) AND timeperiod < ?
 ORDER BY timeperiod, key LIMIT ?;
@@ -8,7 +8,7 @@ ORDER BY timeperiod, key LIMIT ?;
 SELECT body FROM document WHERE collection = ? AND timeperiod = ? AND key = ?;
 
 -- name: bodies
--- All that is there within a range, to be compared with what shall be.
+-- All documents of a range, to be compared with the new ones.
 SELECT timeperiod, key, body FROM document
 WHERE collection = ? AND timeperiod >= ? AND timeperiod < ?;
 

@@ -1,5 +1,5 @@
 -- name: begin
--- Takes the right to write at once: a transaction that reads first might find it gone.
+-- Takes the write lock at once: a transaction that reads first may not get it later.
 BEGIN IMMEDIATE;
 
 -- name: commit
@@ -9,11 +9,11 @@ COMMIT;
 ROLLBACK;
 
 -- name: begin_reading
--- Fixes what the backup sees.
+-- Begins the read transaction of a snapshot.
 BEGIN;
 
 -- name: touch
--- Makes a transaction that was begun for reading see something, and so keep it.
+-- A first read, which fixes the state that the read transaction sees.
 SELECT count(*) FROM fact;
 
 -- name: counts

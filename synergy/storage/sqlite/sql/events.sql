@@ -1,5 +1,5 @@
 -- name: append
--- Nothing for an event whose id is there already.
+-- Ignores an event whose id exists.
 INSERT INTO event (id, type, resource, timestamp, at, who, body) VALUES (?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT DO NOTHING RETURNING seq, id;
 
@@ -17,8 +17,8 @@ SELECT * FROM event WHERE seq < :cursor ORDER BY seq DESC LIMIT :limit;
 SELECT coalesce(max(seq), 0) FROM event;
 
 -- name: prune
--- The oldest, up to the first that is to stay: times rise with numbers, all but exactly, and what
--- is left has no gaps.
+-- Deletes in the order of numbers, up to the first row that is kept, so that the rest has no gaps.
+-- Times rise with numbers, but not exactly.
 WITH oldest AS (SELECT seq, at FROM event ORDER BY seq LIMIT :limit)
 DELETE FROM event
 WHERE seq IN (SELECT seq FROM oldest)

@@ -9,8 +9,8 @@ SELECT * FROM journal WHERE seq > :seq AND (:besides = '' OR who <> :besides)
 ORDER BY seq LIMIT :limit;
 
 -- name: of_job
--- Entries that begin with the job; ranges that began before it in the same month; and ranges
--- that cross the end of a month.
+-- Entries that begin with the job; ranges that begin earlier in the same month; and ranges that
+-- cross the end of a month.
 SELECT * FROM journal
 WHERE process = :process AND first = :timeperiod AND seq < :before
 UNION ALL
@@ -33,12 +33,12 @@ SELECT * FROM journal WHERE process = :process AND seq < :before
 ORDER BY seq DESC LIMIT :limit;
 
 -- name: last_seq
--- Holds after the newest entries were forgotten, too.
+-- Remains correct after the newest entries were deleted.
 SELECT seq FROM sqlite_sequence WHERE name = 'journal';
 
 -- name: prune
--- The oldest, up to the first that is to stay: times rise with numbers, all but exactly, and what
--- is left has no gaps.
+-- Deletes in the order of numbers, up to the first row that is kept, so that the rest has no gaps.
+-- Times rise with numbers, but not exactly.
 WITH oldest AS (SELECT seq, at FROM journal ORDER BY seq LIMIT :limit)
 DELETE FROM journal
 WHERE seq IN (SELECT seq FROM oldest)

@@ -2,7 +2,7 @@
 INSERT INTO unit_log (unit, at, attempt, level, text) VALUES (?, ?, ?, ?, ?);
 
 -- name: of_unit
--- With a limit of -1 all.
+-- A limit of -1 means all.
 SELECT at, attempt, level, text FROM unit_log WHERE unit = ? ORDER BY number LIMIT ? OFFSET ?;
 
 -- name: count

@@ -8,7 +8,7 @@ INSERT INTO message (queue, seq, body) VALUES (?, ?, ?);
 SELECT seq, queue, body FROM message WHERE queue = ? ORDER BY seq LIMIT ?;
 
 -- name: take
--- Everything up to the last one that was read, in the same transaction.
+-- Deletes the messages that the same transaction has read.
 DELETE FROM message WHERE queue = ? AND seq <= ?;
 
 -- name: depths
@@ -29,12 +29,12 @@ ORDER BY seq DESC LIMIT ?2;
 DELETE FROM dead_message RETURNING seq, queue, body;
 
 -- name: raise_some
--- Those named in a JSON array.
+-- The messages whose numbers are in a JSON array.
 DELETE FROM dead_message WHERE seq IN (SELECT value FROM json_each(?)) RETURNING seq, queue, body;
 
 -- name: purge_buried
 DELETE FROM dead_message;
 
 -- name: purge_some
--- Those named in a JSON array.
+-- The messages whose numbers are in a JSON array.
 DELETE FROM dead_message WHERE seq IN (SELECT value FROM json_each(?));

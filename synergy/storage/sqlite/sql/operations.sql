@@ -1,5 +1,5 @@
 -- name: accept
--- Nothing for one whose id is there already.
+-- Ignores an operation whose id exists.
 INSERT INTO operation (
     id, kind, process, who, why, created_at, state, total, done, touched, detail, owner,
     finished_at, rev, request

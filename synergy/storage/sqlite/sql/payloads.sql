@@ -5,5 +5,5 @@ INSERT INTO payload (name, content) VALUES (?, ?) ON CONFLICT DO NOTHING;
 SELECT content FROM payload WHERE name = ?;
 
 -- name: prune
--- All but those named in a JSON array.
+-- Deletes all bodies but those named in a JSON array.
 DELETE FROM payload WHERE name NOT IN (SELECT value FROM json_each(?));

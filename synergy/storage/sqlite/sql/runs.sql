@@ -1,5 +1,5 @@
 -- name: create
--- Nothing for a run whose key or id is there already.
+-- Ignores a run whose key or id exists.
 INSERT INTO run (
     id, schedule, key, due_at, version, state, program, created_at, "group", priority, reason,
     attempt, owner, not_before, launched_at, finished_at, rev, request, detail
@@ -11,7 +11,7 @@ SELECT * FROM run WHERE schedule = ?2 AND key = ?3
 UNION ALL SELECT * FROM run WHERE id = ?1 LIMIT 1;
 
 -- name: present
--- What changes are compared with, by id, from a JSON array.
+-- The values that changes are checked against, by id, from a JSON array.
 SELECT run.id, number, rev, state FROM json_each(?) AS wanted JOIN run ON run.id = wanted.value;
 
 -- name: change

@@ -14,7 +14,7 @@ INSERT INTO listening (key, schedule) VALUES (?, ?) ON CONFLICT DO NOTHING;
 DELETE FROM listening WHERE key = ? AND schedule = ?;
 
 -- name: present
--- What changes are compared with, by name, from a JSON array.
+-- The values that changes are checked against, by name, from a JSON array.
 SELECT name, created_at, rev, number, version, keys FROM schedule
 WHERE name IN (SELECT value FROM json_each(?));
 
@@ -26,7 +26,7 @@ WHERE number = ?;
 -- name: remove
 DELETE FROM schedule WHERE number = ?;
 
--- name: forget_versions
+-- name: delete_versions
 DELETE FROM schedule_version WHERE schedule = ?;
 
 -- name: get
@@ -54,7 +54,7 @@ WHERE wake_at <= ? ORDER BY wake_at LIMIT ?;
 SELECT wake_at FROM schedule WHERE wake_at IS NOT NULL ORDER BY wake_at LIMIT 1;
 
 -- name: listening
--- Those that listen to any key of a JSON array, each once.
+-- The schedules that listen to any key of a JSON array, each once.
 SELECT schedule.*, definition FROM schedule
 JOIN schedule_version ON schedule = number AND schedule_version.version = schedule.version
 WHERE number IN (

@@ -1,6 +1,6 @@
--- What a new store looks like: the sum of all migrations.
--- Instants are whole microseconds since 1970 UTC. Codes of states, and how each field is stored, are
--- in storage/stored_fields.py; the columns that each query gives are in sqlite/columns.py.
+-- The schema of a new store, equal to the sum of all migrations.
+-- Instants are whole microseconds since 1970 UTC. The codes of states and the stored forms of fields
+-- are in storage/stored_fields.py, the columns of rows in sqlite/columns.py.
 
 -- The states of 1,024 neighbouring jobs, one byte each; block = ordinal / 1024.
 -- `generations` is JSON, {"ordinal": generation}, of those that are not in generation 1.
@@ -12,7 +12,7 @@ CREATE TABLE job_block (
     UNIQUE (process, block)
 ) STRICT;
 
--- But for `number` and `superseded` the columns are the fields of UnitOfWork, in order.
+-- The columns other than `number` and `superseded` are the fields of UnitOfWork, in order.
 -- `superseded` says that a newer unit of the same job exists.
 CREATE TABLE unit (
     number           INTEGER PRIMARY KEY,
@@ -40,8 +40,8 @@ CREATE TABLE unit (
     first_claimed_at INTEGER
 ) STRICT;
 CREATE UNIQUE INDEX unit_key ON unit (process, timeperiod, generation, start_id, end_id);
--- No two units of one job are ever in progress together. Free runs, whose timeperiods have 14
--- digits, are no jobs.
+-- At most one unit of a job is in progress. Free runs, whose timeperiods have 14 digits, belong to
+-- no job.
 CREATE UNIQUE INDEX unit_in_progress ON unit (process, timeperiod)
     WHERE state = 1 AND length(timeperiod) <> 14;
 CREATE INDEX unit_process ON unit (process);
@@ -77,8 +77,8 @@ CREATE TABLE journal (
 ) STRICT;
 CREATE INDEX journal_process ON journal (process);
 CREATE INDEX journal_job ON journal (process, first);
--- Entries of several jobs: those within a calendar month are looked for only within it; those
--- that cross the end of one are few.
+-- Entries of several jobs: a range within a calendar month is looked up within that month; ranges
+-- that cross the end of a month are few and have their own index.
 CREATE INDEX journal_range ON journal (process, first, last) WHERE first < last;
 CREATE INDEX journal_long_range ON journal (process, first, last)
     WHERE substr(first, 1, 6) < substr(last, 1, 6);
@@ -92,8 +92,8 @@ CREATE TABLE document (
     PRIMARY KEY (collection, timeperiod, key)
 ) STRICT, WITHOUT ROWID;
 
--- The bounds of each timeperiod that was ever written to; never deleted, so that the highest
--- number of all is the last one given.
+-- The bounds of each timeperiod that was ever written to. Rows are never deleted, so that the
+-- highest number is the last one given.
 CREATE TABLE mark (
     collection TEXT NOT NULL,
     timeperiod TEXT NOT NULL,
@@ -111,7 +111,7 @@ CREATE TABLE message (
     PRIMARY KEY (queue, seq)
 ) STRICT, WITHOUT ROWID;
 
--- Numbers are never used again: an operator may name one long after he saw it.
+-- Numbers are never reused, because operators name messages by number long after listing them.
 CREATE TABLE dead_message (
     seq    INTEGER PRIMARY KEY AUTOINCREMENT,
     queue  TEXT NOT NULL,
@@ -166,8 +166,7 @@ CREATE TABLE fact (
     value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- `progress` and `keys` are JSON, as are all bodies of the tables below. The definition is that of
--- the version.
+-- `progress` and `keys` are JSON. The definition is in the row of the version.
 CREATE TABLE schedule (
     number     INTEGER PRIMARY KEY,
     name       TEXT NOT NULL UNIQUE,
@@ -200,7 +199,7 @@ CREATE TABLE listening (
     PRIMARY KEY (key, schedule)
 ) STRICT, WITHOUT ROWID;
 
--- What is long comes last, so that a row's other columns are read without it.
+-- Long columns come last, so that the others are read without them.
 CREATE TABLE run (
     number      INTEGER PRIMARY KEY,
     id          TEXT NOT NULL UNIQUE,
@@ -247,7 +246,7 @@ CREATE TABLE payload (
     content BLOB NOT NULL
 ) STRICT;
 
--- Who is not finished has no `finished_at`.
+-- An unfinished operation has no `finished_at`.
 CREATE TABLE operation (
     number      INTEGER PRIMARY KEY,
     id          TEXT NOT NULL UNIQUE,
@@ -269,7 +268,7 @@ CREATE TABLE operation (
 CREATE INDEX operation_unfinished ON operation (number) WHERE finished_at IS NULL;
 CREATE INDEX operation_prunable ON operation (finished_at) WHERE finished_at IS NOT NULL;
 
--- `status` is NULL while somebody acts; `body`, if it was too long as well.
+-- `status` and `body` are NULL while the request is carried out; `body` also if it was too long.
 CREATE TABLE answer (
     person      TEXT NOT NULL,
     key         TEXT NOT NULL,

@@ -5,23 +5,23 @@ SELECT count(*) FROM (SELECT DISTINCT unit, attempt FROM unit_log);
 SELECT count(*) FROM sqlite_sequence WHERE seq > 0;
 
 -- name: unit_logs
--- Line by line; how many make an attempt is not known.
+-- One row per line; an attempt may have any number of lines.
 SELECT unit, attempt, at, level, text FROM unit_log
 WHERE (unit, attempt) > (?, ?) ORDER BY unit, attempt, number;
 
--- name: forget_unit_logs
+-- name: delete_unit_logs
 DELETE FROM unit_log WHERE unit = ? AND attempt = ?;
 
 -- name: put_unit_logs
 INSERT INTO unit_log (unit, attempt, at, level, text) VALUES (?, ?, ?, ?, ?);
 
 -- name: schedules
--- Version by version; how many make a schedule is not known.
+-- One row per version; a schedule may have any number of versions.
 SELECT schedule.*, schedule_version.version, at, who, definition FROM schedule
 JOIN schedule_version ON schedule = number
 WHERE name > ? ORDER BY name, schedule_version.version;
 
--- name: schedules_there
+-- name: present_schedules
 -- By name, from a JSON array.
 SELECT number, keys FROM schedule WHERE name IN (SELECT value FROM json_each(?));
 
@@ -35,7 +35,7 @@ ON CONFLICT (name) DO UPDATE SET version = excluded.version, origin = excluded.o
     changed_at = excluded.changed_at, rev = excluded.rev
 RETURNING number;
 
--- name: forget_versions
+-- name: delete_versions
 DELETE FROM schedule_version WHERE schedule = ?;
 
 -- name: put_versions
@@ -48,14 +48,15 @@ INSERT INTO listening (key, schedule) VALUES (?, ?) ON CONFLICT DO NOTHING;
 DELETE FROM listening WHERE key = ? AND schedule = ?;
 
 -- name: put_documents
--- A single document's number is never asked for: it gets the newest one of its timeperiod.
+-- Gives each document the newest number of its timeperiod; the numbers of single documents are not
+-- read anywhere.
 INSERT OR REPLACE INTO document (collection, timeperiod, key, body, seq) VALUES (
     ?1, ?2, ?3, ?4, (SELECT high FROM mark WHERE collection = ?1 AND timeperiod = ?2)
 );
 
 -- name: numbers
--- The last numbers of tables whose rows may all have been deleted.
+-- The last numbers of tables whose rows may all be deleted.
 SELECT name, seq FROM sqlite_sequence WHERE name > ? AND seq > 0 ORDER BY name;
 
--- name: forget_numbers
+-- name: delete_numbers
 DELETE FROM sqlite_sequence WHERE name = ?;

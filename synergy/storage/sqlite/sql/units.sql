@@ -1,6 +1,6 @@
 -- name: create
--- Nothing for a unit whose key or id is there already. A free run is superseded from the
--- beginning: no job asks what its newest unit covers.
+-- Ignores a unit whose key or id exists. A free run is superseded from its creation: it belongs
+-- to no job whose newest unit has to be kept.
 INSERT INTO unit (
     id, process, timeperiod, generation, start_timeperiod, end_timeperiod, start_id, end_id,
     created_at, state, attempt, failures, not_before, published_at, owner, heartbeat,
@@ -12,12 +12,13 @@ ON CONFLICT DO NOTHING
 RETURNING number, id, process, timeperiod;
 
 -- name: supersede
--- Marks the older units of a job; they are few, and looked up by its key (hence the +).
+-- Marks the older units of a job. They are few, and looked up by the job (the + keeps SQLite
+-- from using another index).
 UPDATE unit SET superseded = 1
 WHERE process = :process AND timeperiod = :timeperiod AND +number < :number AND superseded = 0;
 
 -- name: twin
--- The unit with this key; where its bound was extended since, the one with this id.
+-- The unit with this key; if its bound was extended since, the unit with this id.
 SELECT * FROM unit
 WHERE id = ?1 OR (process = ?2 AND timeperiod = ?3 AND generation = ?4 AND start_id = ?5 AND end_id = ?6)
 ORDER BY id = ?1 LIMIT 1;
@@ -31,7 +32,7 @@ SELECT * FROM unit WHERE process = ? AND timeperiod BETWEEN ? AND ?
 ORDER BY number DESC;
 
 -- name: newest
--- Of many units the index alone is read, and the rows of the newest.
+-- Finds the newest units in the index alone, and reads only their rows.
 SELECT * FROM unit WHERE number IN (
     SELECT number FROM unit INDEXED BY unit_key WHERE process = ? AND timeperiod = ?
     ORDER BY number DESC LIMIT ?
@@ -50,7 +51,7 @@ SELECT * FROM unit WHERE state = :state AND number < :cursor
 ORDER BY number DESC LIMIT :limit;
 
 -- name: find_unfinished_in_process
--- There are few unfinished units, so these are looked up by state.
+-- Looks units up by state, because few are unfinished.
 SELECT * FROM unit WHERE state = :state AND +process = :process AND number < :cursor
 ORDER BY number DESC LIMIT :limit;
 
@@ -66,8 +67,8 @@ SELECT process, state, count(*) FROM unit INDEXED BY unit_state WHERE state < 3
 GROUP BY process, state;
 
 -- name: claim
--- Takes a requested unit of this attempt if it is due; nothing while another unit of its job
--- is in progress (index unit_in_progress, which leaves free runs alone).
+-- Claims a requested unit of this attempt if it is due. The index unit_in_progress prevents that
+-- while another unit of its job is in progress; it does not contain free runs.
 UPDATE OR IGNORE unit SET state = 1, owner = ?1, heartbeat = 0, started_at = ?2,
     first_claimed_at = coalesce(first_claimed_at, ?2)
 WHERE id = ?3 AND attempt = ?4 AND state = 0 AND (not_before IS NULL OR not_before <= ?2)
@@ -79,7 +80,7 @@ WHERE id = ? AND attempt = ? AND owner = ? AND state = 1
 RETURNING id, attempt;
 
 -- name: give_back
--- What was claimed for the first time, and is given back, counts as never claimed.
+-- A unit whose first claim is given back counts as never claimed.
 UPDATE unit SET state = 0, attempt = attempt + 1, owner = NULL, heartbeat = 0,
     first_claimed_at = iif(first_claimed_at = started_at, NULL, first_claimed_at),
     started_at = NULL, published_at = NULL, not_before = NULL
@@ -87,15 +88,15 @@ WHERE id = ? AND attempt = ? AND owner = ? AND state = 1
 RETURNING *;
 
 -- name: conclude
--- Ends an attempt that is still its owner's; a failed one (state 2) counts as a failure.
+-- Ends an attempt that its owner still holds; state 2 (invalid) adds a failure.
 UPDATE unit SET state = ?1, failures = failures + (?1 = 2), not_before = ?2,
     finished_at = iif(?1 > 2, ?3, NULL), counts = ?4, reason = ?5
 WHERE id = ?6 AND attempt = ?7 AND owner = ?8 AND state = 1
 RETURNING process, timeperiod, generation;
 
 -- name: move
--- A unit that is requested again was never published for this attempt. The reason is kept
--- until there is a newer failure or an end.
+-- A unit that is requested again counts as not published. The reason is kept until the next
+-- failure or the end.
 UPDATE OR IGNORE unit SET
     state = :after,
     attempt = attempt + :next_attempt,
@@ -124,8 +125,8 @@ UPDATE unit SET published_at = ? WHERE id = ? AND attempt = ?;
 SELECT number, id FROM unit WHERE superseded = 1 AND finished_at < ?
 ORDER BY finished_at LIMIT ?;
 
--- name: forget
+-- name: delete
 DELETE FROM unit WHERE number = ?;
 
--- name: forget_log
+-- name: delete_log
 DELETE FROM unit_log WHERE unit = ?;

@@ -37,7 +37,7 @@ CREATE TABLE unit (
     superseded       INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE UNIQUE INDEX unit_key ON unit (process, timeperiod, generation, start_id, end_id);
--- No two units of one job are ever in progress together.
+-- At most one unit of a job is in progress.
 CREATE UNIQUE INDEX unit_in_progress ON unit (process, timeperiod) WHERE state = 1;
 CREATE INDEX unit_process ON unit (process);
 CREATE INDEX unit_state ON unit (state);
@@ -71,8 +71,8 @@ CREATE TABLE journal (
 ) STRICT;
 CREATE INDEX journal_process ON journal (process);
 CREATE INDEX journal_job ON journal (process, first);
--- Entries of several jobs: those within a calendar month are looked for only within it; those
--- that cross the end of one are few.
+-- Entries of several jobs: a range within a calendar month is looked up within that month; ranges
+-- that cross the end of a month are few and have their own index.
 CREATE INDEX journal_range ON journal (process, first, last) WHERE first < last;
 CREATE INDEX journal_long_range ON journal (process, first, last)
     WHERE substr(first, 1, 6) < substr(last, 1, 6);
@@ -86,8 +86,8 @@ CREATE TABLE document (
     PRIMARY KEY (collection, timeperiod, key)
 ) STRICT, WITHOUT ROWID;
 
--- The bounds of each timeperiod that was ever written to; never deleted, so that the highest
--- number of all is the last one given.
+-- The bounds of each timeperiod that was ever written to. Rows are never deleted, so that the
+-- highest number is the last one given.
 CREATE TABLE mark (
     collection TEXT NOT NULL,
     timeperiod TEXT NOT NULL,
@@ -105,7 +105,7 @@ CREATE TABLE message (
     PRIMARY KEY (queue, seq)
 ) STRICT, WITHOUT ROWID;
 
--- Numbers are never used again: an operator may name one long after he saw it.
+-- Numbers are never reused, because operators name messages by number long after listing them.
 CREATE TABLE dead_message (
     seq    INTEGER PRIMARY KEY AUTOINCREMENT,
     queue  TEXT NOT NULL,

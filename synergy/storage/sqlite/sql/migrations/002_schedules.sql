@@ -1,4 +1,4 @@
--- Schedules, their runs, events and payloads; free runs are no jobs.
+-- Schedules, their runs, events and payloads; free runs belong to no job.
 
 CREATE TABLE schedule (
     number     INTEGER PRIMARY KEY,

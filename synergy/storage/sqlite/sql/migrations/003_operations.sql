@@ -1,4 +1,4 @@
--- Operations that are worked off in parts, and answers that are kept.
+-- Operations that are carried out in parts, and stored answers.
 
 CREATE TABLE operation (
     number      INTEGER PRIMARY KEY,
