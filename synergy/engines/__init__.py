@@ -1,7 +1,7 @@
 """The engines of stores and buses, by their URLs.
 
 A module of this package registers an engine: it checks the engine's URLs, and imports the engine
-with its driver only to open it. `docs/howto/add-an-engine.md` tells how to add one.
+with its driver only to open it. `docs/howto/add-an-engine.md` explains how to add one.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 EXAMPLE = "mongodb://host-1,host-2/synergy?replicaSet=rs0"
 
 _DATABASE = re.compile(r"""[^/\\. "$*<>:|?\x00]{1,63}""")
-_PORT = 27017  # where the URL names none
+_PORT = 27017  # if the URL names none
 
 
 class MongoEngine:
@@ -33,7 +33,7 @@ class MongoEngine:
         return url
 
     def place(self, url: str) -> str:
-        """Host names are compared as text: two of them may still mean one machine."""
+        """The sorted hosts as text; different names of one machine are different places."""
         parts = urlsplit(url)
         hosts = parts.netloc.rpartition("@")[2].lower().split(",")
         if parts.scheme == "mongodb":
@@ -65,9 +65,10 @@ class MongoEngine:
 
 
 def _mistake(url: str) -> str | None:
-    """The mistake in a URL, and what was expected; None if there is none.
+    """The mistake in a URL, with the expected form; None if there is none.
 
-    It quotes no part of the URL: what looks like a path may be part of a password.
+    The text quotes only the whole URL, which callers mask: a part that looks like a path may belong
+    to a password.
     """
     try:
         parts = urlsplit(url)

@@ -1,4 +1,4 @@
-"""What an engine offers to the rest of the program, besides the store or bus itself."""
+"""The operations of an engine besides those of its store or bus."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class StoreEngine(Protocol):
         ...
 
     def prepare(self, url: str) -> list[str]:
-        """Creates the store, or what it lacks; returns the names of the indexes it created."""
+        """Creates the store or its missing indexes; returns the names of the created indexes."""
         ...
 
     def exists(self, url: str) -> bool:

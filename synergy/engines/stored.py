@@ -24,7 +24,7 @@ class StoredEngine:
         return url == DEFAULT
 
     def check(self, url: str) -> None:
-        """Accepts the only URL there is."""
+        """Does nothing: `matches` accepts only one URL."""
 
     def open(self, url: str, store: Store, home: Path, clock: Clock, queues: Sequence[str]) -> Bus:
         from synergy.messaging.stored import StoredBus

@@ -1,6 +1,6 @@
 """The messaging contract.
 
-Delivery is at least once; the unit's row, not the message, is the truth. A queue belongs to
+Delivery is at least once; the unit's row, not the message, decides. A queue belongs to
 one process and is shared by its instances: each message goes to one of them. A topic wakes all its
 listeners, without content, and a wake-up may be lost: listeners read the store, and at intervals
 also without being woken.
@@ -97,7 +97,7 @@ class Bus(BusView, Protocol):
     ) -> None:
         """Sends messages when the batch is durable, and not if it fails.
 
-        An engine that lives in the store writes them with the batch, and calls `confirmed` at
+        An engine that uses the store writes them with the batch, and calls `confirmed` at
         once: its writes belong to the batch as well. Any other sends them after the batch, which
         may raise MessagingUnavailable although the batch is durable; `confirmed` is called if and
         when they are known to be safe in the queue.
@@ -117,7 +117,7 @@ class Bus(BusView, Protocol):
         ...
 
     def purge(self, queue: str) -> int:
-        """Deletes all waiting messages of a queue; returns how many."""
+        """Deletes all waiting messages of a queue; returns their number."""
         ...
 
     def purge_dead(self) -> int: ...

@@ -1,7 +1,6 @@
-"""The bus that lives in the store: messages are rows, and wake-ups follow each commit.
+"""The bus that keeps its messages in the store, and sends wake-ups after each commit.
 
-A message is written and taken in the same transactions as the states it is about, so that it
-exists exactly when they do.
+A message is written and taken in the same batches as the states that it refers to.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Blocks of job states, one byte a job, as every engine keeps them.
+"""Blocks of job states, one byte per job, as every engine stores them.
 
-Moves are made on blocks in memory; an engine reads the blocks that a group of moves touches,
-applies the moves one after the other, and writes what changed.
+An engine reads the blocks of a group of moves, applies the moves in memory one after the other, and
+writes the changed blocks.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ class Block:
 
     @classmethod
     def empty(cls, number: int) -> Block:
-        """A block none of whose jobs was ever moved."""
+        """A block whose jobs were never moved."""
         return cls(number, bytes(BLOCK), {})
 
     def is_as(self, move: JobChange, first: int, last: int) -> bool:
-        """Whether the jobs `first` to `last` are all as the move expects."""
+        """Whether the jobs `first` to `last` all have the state and generation of the move."""
         states = self.states[first - self.first : last - self.first + 1]
         if states.translate(_WITHOUT_FLAGS).strip(bytes((move.before,))):
             return False
@@ -51,7 +51,7 @@ class Block:
             self.generations.update(dict.fromkeys(range(first, last + 1), generation))
 
     def run(self, process: str) -> JobRun:
-        """Its jobs that were ever moved: those at its ends that never were are left out."""
+        """The jobs from the first to the last one that was ever moved."""
         states = bytes(self.states)
         begin = len(states) - len(states.lstrip(b"\0"))
         end = len(states.rstrip(b"\0"))
@@ -62,7 +62,7 @@ class Block:
 
 
 class Blocks:
-    """The blocks that a group of moves touches, each read once, and which of them changed."""
+    """The blocks of a group of moves: each is read once, and changed ones are noted."""
 
     def __init__(self, read: Callable[[Place], Block]) -> None:
         self._read = read
@@ -70,7 +70,7 @@ class Blocks:
         self._changed: set[Place] = set()
 
     def apply(self, move: JobChange) -> bool:
-        """Applies the move to all of its jobs, or to none; False if to none."""
+        """Applies the move to all of its jobs, or to none; returns whether it did."""
         parts = list(parts_of(move.process, move.first, move.last))
         if not all(self._block(place).is_as(move, *jobs) for place, jobs in parts):
             return False
@@ -91,22 +91,22 @@ class Blocks:
 
 
 def parts_of(process: str, first: int, last: int) -> Iterable[tuple[Place, tuple[int, int]]]:
-    """Jobs by blocks: (process, block) and the first and last job within it."""
+    """The blocks of a range of jobs, each with its first and last job of the range."""
     for number in range(first // BLOCK, last // BLOCK + 1):
         begin = number * BLOCK
         yield (process, number), (max(first, begin), min(last, begin + BLOCK - 1))
 
 
 def places_of(moves: Sequence[JobChange]) -> set[Place]:
-    """All blocks that moves touch."""
+    """All blocks that hold jobs of the moves."""
     return {place for move in moves for place, _ in parts_of(move.process, move.first, move.last)}
 
 
 def byte_after(move: JobChange) -> int:
-    """What is kept of a job after the move."""
+    """The byte of a job after the move: state and flags."""
     return move.after | move.flags
 
 
 def generation_after(move: JobChange) -> int | None:
-    """The generation after the move, where it changes."""
+    """The generation after the move; None if it does not change."""
     return move.generation + 1 if move.start_over else None

@@ -1,9 +1,9 @@
-"""One description of a type's fields, from which every stored form of its values follows.
+"""Descriptions of a type's fields, from which all stored forms of its values are derived.
 
-A `Kind` says how a field lies in a row of SQLite, in a document of MongoDB and in a record of
-`store copy`; a field without one is stored as it is. A `Codec` joins a type with the kinds of its
-fields, and makes the functions that an engine calls for each row or document. These are put
-together once, at import: they touch only the fields that have to be converted.
+A `Kind` holds the forms of a field in a row of SQLite, in a document of MongoDB and in a record of
+`store copy`; a field without a kind is stored as it is. A `Codec` joins a type with the kinds of
+its fields, and makes the functions that an engine calls for each row or document. They are compiled
+once, at import, and convert only the fields that need it.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ Stored = TypeVar("Stored")
 Convert = Callable[..., Any]
 
 Steps = Sequence[tuple[int, Convert]]
-"""The conversions of a list of values, by place; values without one stay as they are."""
+"""Conversions of some values of a list, each with the value's index."""
 
 
 class Form(NamedTuple):
-    """How a value is put into its stored form, and taken out of it; None: it is the same.
+    """The conversions into a stored form and back; None if the stored form is the value itself.
 
-    A None is stored as None, and read as None, or as what `missing` makes.
+    None is stored as None, and read as None or as the result of `missing`.
     """
 
     put: Convert | None = None
@@ -45,7 +45,7 @@ SAME = Form()
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """The stored forms of a field; `what` names it in a refusal, formatted with its owner."""
+    """The stored forms of a field; `what` names it in errors, formatted with its object."""
 
     row: Form = SAME
     document: Form = SAME
@@ -57,30 +57,30 @@ AS_IS = Kind()
 
 
 def everywhere(put: Convert, take: Convert) -> Kind:
-    """A kind that is stored in one form, the same in rows, documents and records."""
+    """A kind with the same form in rows, documents and records."""
     form = Form(put, take)
     return Kind(form, form, form)
 
 
 def word_of(states: type[Enum]) -> Kind:
-    """A state that is stored as its word."""
+    """A state that is stored as its text value."""
     return everywhere(attrgetter("value"), {state.value: state for state in states}.__getitem__)
 
 
 def code_of(states: Sequence[Enum]) -> Kind:
-    """A state that is stored as its place among `states` in rows, and as its word elsewhere."""
+    """A state that is stored in rows as its index in `states`, elsewhere as its text value."""
     codes = {state: code for code, state in enumerate(states)}
     word = word_of(type(states[0]))
     return Kind(Form(codes.__getitem__, states.__getitem__), word.document, word.record)
 
 
 def json_of(what: str) -> Kind:
-    """A mapping of no fixed shape: text, so that names of its fields are free."""
+    """A mapping of any shape, stored as text, so that its keys are not restricted."""
     return Kind(Form(orjson.dumps, orjson.loads), Form(_text, orjson.loads), what=what)
 
 
 def json_by(to_json: Convert, from_json: Convert, what: str) -> Kind:
-    """A value that is made a mapping by these; it is stored as `json_of` stores the mapping."""
+    """A value that is converted to and from a mapping, which is stored like one of `json_of`."""
 
     def take(stored: bytes | str) -> Any:
         return from_json(orjson.loads(stored))
@@ -98,7 +98,7 @@ def _text(value: object) -> str:
 
 
 def packed(content: bytes) -> str:
-    """Bytes as text, as records hold them."""
+    """Bytes as Base64 text, for records."""
     return b64encode(content).decode()
 
 
@@ -112,11 +112,11 @@ BYTES = Kind(record=Form(packed, b64decode))
 """Bytes, or None; Base64 in records."""
 
 NUMBER = Kind(document=Form(missing=int))
-"""A number that documents may lack, which is 0 then."""
+"""A number that documents may lack, which is then read as 0."""
 
 
 class Codec(Generic[Value]):
-    """The fields of a dataclass or named tuple, and the kinds of those not stored as they are.
+    """The fields of a dataclass or named tuple, and the kinds of those that are converted.
 
     An engine calls the functions for each row or document, so each is compiled from one
     expression, as `dataclasses` compiles `__init__`: a value is converted without a loop over
@@ -129,23 +129,29 @@ class Codec(Generic[Value]):
         self._type = type_
 
     def reads_row(self, columns: str) -> Callable[[Sequence[Any]], Value]:
-        """A function that makes a value of a row; columns that are no fields are passed over."""
+        """A function that makes a value of a row; it ignores columns that are not fields."""
         order = columns.split()
         places = {name: f"stored[{order.index(name)}]" for name in self.names if name in order}
         return self._reader(places, lambda kind: kind.row)
 
     def writes_row(self, columns: str) -> Callable[[Value], tuple[Any, ...]]:
-        """A function that gives these columns of a value; raises InvalidValue if JSON cannot."""
+        """A function that returns the columns of a value.
+
+        The function raises InvalidValue for a value that JSON cannot hold.
+        """
         names = columns.split()
         return self._writer(names, lambda kind: kind.row, lambda parts: f"({', '.join(parts)},)")
 
     def reads_document(self, **stored: str) -> Callable[[Mapping[str, Any]], Value]:
-        """A function that makes a value of a document; `stored` are fields of other names there."""
+        """A function that makes a value of a document; `stored` are names that differ there."""
         places = {name: f"stored.get({stored.get(name, name)!r})" for name in self.names}
         return self._reader(places, lambda kind: kind.document)
 
     def writes_document(self, names: str = "", **stored: str) -> Callable[[Value], dict[str, Any]]:
-        """A function that gives these fields of a value; raises InvalidValue if JSON cannot."""
+        """A function that returns the fields of a value, all by default, as a document.
+
+        The function raises InvalidValue for a value that JSON cannot hold.
+        """
         some = names.split() or list(self.names)
         keys = [stored.get(name, name) for name in some]
 
@@ -198,7 +204,7 @@ class Codec(Generic[Value]):
 
 
 class _Expression:
-    """Source of an expression, and the functions that it names."""
+    """The source of an expression, and the functions that it refers to."""
 
     def __init__(self, **scope: Convert) -> None:
         self._scope = scope
@@ -206,7 +212,7 @@ class _Expression:
     def converted(
         self, name: str, source: str, convert: Convert | None, missing: Convert | None = None
     ) -> str:
-        """The source of a value as `convert` makes it; None stays None, or becomes `missing()`."""
+        """The source of a converted value; None stays None or becomes `missing()`."""
         if convert is None and missing is None:
             return source
         present, absent = f"_{name}", "None"
@@ -219,15 +225,15 @@ class _Expression:
         return f"({absent} if (_{name} := {source}) is None else {present})"
 
     def function(self, parameter: str, source: str) -> Callable[..., Any]:
-        """The function of one parameter that gives this."""
+        """The function of one parameter that returns the expression `source`."""
         compiled: Callable[..., Any] = eval(f"lambda {parameter}: {source}", self._scope)
         return compiled
 
 
 class RecordFields:
-    """The fields of a kind of records, and how they lie in a row or a document.
+    """The fields of a kind of records, and their forms in a row or a document.
 
-    `names` are the fields; one that has another name there is `field=name`.
+    `names` are the fields; `field=name` is a field with another name there.
     """
 
     def __init__(
@@ -242,7 +248,7 @@ class RecordFields:
         self._from_record = steps_of(_between(kind.record, form_of(kind)) for kind in some)
 
     def record(self, stored: Iterable[Any]) -> dict[str, Any]:
-        """The record of stored values, which come in the order of the fields."""
+        """The record of stored values, which are in the order of the fields."""
         values = _converted(stored, self._from_stored)
         for at, fill in self._missing:
             if values[at] is None:
@@ -250,12 +256,12 @@ class RecordFields:
         return dict(zip(self.names, values, strict=True))
 
     def values(self, record: Mapping[str, Any]) -> list[Any]:
-        """The values of a record as they are stored, in the order of the fields."""
+        """The stored values of a record, in the order of the fields."""
         return _converted((record[name] for name in self.names), self._from_record)
 
 
 def steps_of(conversions: Iterable[Convert | None]) -> Steps:
-    """The places that have a conversion."""
+    """The conversions that are not None, with their indexes."""
     return [(at, convert) for at, convert in enumerate(conversions) if convert]
 
 
@@ -268,7 +274,7 @@ def _converted(values: Iterable[Any], steps: Steps) -> list[Any]:
 
 
 def _between(source: Form, target: Form) -> Convert | None:
-    """What makes one stored form of another one; None if they are the same."""
+    """The conversion of one stored form to another; None if they are the same."""
     if source == target:
         return None
     take, put = source.take, target.put

@@ -1,11 +1,12 @@
-"""Rows of collections as they are stored, the same in every engine: JSON text, keys sorted.
+"""The stored form of rows of collections, the same in every engine: JSON text with sorted keys.
 
-What is read equals what was given, or it is refused: text, whole numbers of 64 bits, numbers,
-true, false and null are JSON; `TYPES` lists what is stored under a mark, as `{"$:date":
-"2026-11-22"}`, and read as what it was. A mapping that looks like a mark is itself put under
-one, `{"$:": {...}}`. Only a tuple comes back as another type, as a list.
+A row that is read equals the row that was written; a value that could not be read back is refused.
+Text, integers of 64 bits, floats, true, false and null are stored as JSON. The types of `TYPES` are
+stored under a mark, such as `{"$:date": "2026-11-22"}`. A mapping that looks like a mark is put
+under the mark `{"$:": {...}}`. The only exception is a tuple, which is read as a list.
 
-Numbers of numpy are known by what they offer (`dtype`, `shape`, `item`), so nothing is imported.
+Scalars of numpy are recognised by their attributes (`dtype`, `shape`, `item`), so numpy is not
+imported.
 """
 
 from __future__ import annotations
@@ -24,21 +25,21 @@ from synergy.errors import InvalidValue
 from synergy.storage.unstorable import Unstorable, advice, kind_of, named, seen, short
 
 Nan = Literal["refuse", "null"]
-"""What is done with NaN and infinities."""
+"""Whether NaN and infinities are refused or stored as null."""
 
-DEEPEST = 200  # levels; JSON is read and written up to 254
-LARGEST = 15 << 20  # bytes of a row; MongoDB takes 16 MiB with what else is kept of it
+DEEPEST = 200  # levels; orjson reads and writes up to 254
+LARGEST = 15 << 20  # bytes of a row; MongoDB's documents, with the row's other fields, have 16 MiB
 LONGEST_KEY = 64 << 10  # characters
 
 _LEAST, _LIMIT = -(1 << 63), 1 << 64
 _FLAT = frozenset({str, int, float, bool, type(None)})
 _PLAIN = _FLAT | {dict, list}
 _MARK = "$:"
-_MARKED = b'{"$:'  # within text, a quotation mark has a backslash before it
+_MARKED = b'{"$:'  # cannot occur within text, where a quotation mark has a backslash before it
 
 
 class _Type(NamedTuple):
-    """A type that JSON does not know: its text, and the value that the text stands for."""
+    """A type that JSON lacks: its mark, and the conversions from a value to text and back."""
 
     mark: str
     type: type
@@ -50,7 +51,7 @@ def _delta(parts: list[int]) -> timedelta:
     return timedelta(*parts)
 
 
-TYPES = (  # datetime before date, of which it is a kind
+TYPES = (  # datetime before date, because it is a subclass of date
     _Type("datetime", datetime, lambda it: it.isoformat(), datetime.fromisoformat),
     _Type("date", date, lambda it: it.isoformat(), date.fromisoformat),
     _Type("time", time, lambda it: it.isoformat(), time.fromisoformat),
@@ -64,13 +65,13 @@ _BY_MARK = {f"{_MARK}{one.mark}": one for one in TYPES}
 
 
 def encoded(row: Mapping[str, object], nan: Nan = "refuse") -> bytes:
-    """A row as it is stored; raises Unstorable for what would not be read as it was given."""
+    """The stored form of a row; raises Unstorable for a value that could not be read back."""
     text = _plainly(row)
     if text is None:
         tree = _Encoder(nan).value(row, 0)
         try:
             text = orjson.dumps(tree, option=orjson.OPT_SORT_KEYS)
-        except TypeError as error:  # a mapping that looks like a mark is a level deeper
+        except TypeError as error:  # too deep: a mapping that looks like a mark adds a level
             raise Unstorable(f"the row cannot be stored: {error}") from error
     if len(text) > LARGEST:
         raise Unstorable(
@@ -90,7 +91,7 @@ def decoded(stored: bytes | str) -> dict[str, Any]:
 
 
 def body(row: Mapping[str, object] | bytes, key: str) -> bytes:
-    """The row of a key as it is stored, unless it is encoded already; raises InvalidValue."""
+    """The stored form of a row, which may be encoded already; raises InvalidValue with its key."""
     if isinstance(row, bytes):
         return row
     try:
@@ -100,7 +101,7 @@ def body(row: Mapping[str, object] | bytes, key: str) -> bytes:
 
 
 def key_part(value: object, nan: Nan = "refuse") -> str:
-    """A value as a part of the key of a row; raises Unstorable for what is no single value."""
+    """A value as a part of a row's key; raises Unstorable for a value with several parts."""
     plain = _Encoder(nan).value(value, 0)
     if isinstance(plain, Mapping) and isinstance(value, timedelta):
         return str(value)
@@ -112,7 +113,7 @@ def key_part(value: object, nan: Nan = "refuse") -> str:
 
 
 def for_people(value: Any) -> Any:
-    """A value of a row as JSON and tables show it: dates, UUIDs, decimals and bytes as text."""
+    """A value of a row for display: dates, UUIDs, decimals and bytes as text."""
     if isinstance(value, Mapping):
         return {name: for_people(inner) for name, inner in value.items()}
     if isinstance(value, list):
@@ -124,7 +125,7 @@ def for_people(value: Any) -> Any:
 
 
 def _inner(tree: dict[str, Any]) -> dict[str, Any]:
-    """A mapping without the mark that says that it is none."""
+    """The mapping under the mark `$:`, or the mapping itself if it has no such mark."""
     inner = tree.get(_MARK)
     return inner if len(tree) == 1 and isinstance(inner, dict) else tree
 
@@ -142,7 +143,7 @@ def _value(tree: Any) -> Any:
 
 
 def _plainly(row: Mapping[str, object]) -> bytes | None:
-    """The text of a row that is JSON as it is, as most are; None if that has to be looked into."""
+    """The text of a row of plain JSON values, as most are; None if it needs the encoder."""
     if not (type(row) is dict and _is_plain(row.values(), 0)):
         return None
     try:
@@ -153,7 +154,7 @@ def _plainly(row: Mapping[str, object]) -> bytes | None:
 
 
 def _is_plain(values: Collection[Any], depth: int) -> bool:
-    """Whether JSON has all of the values, keys and long numbers apart."""
+    """Whether all values are of JSON types; does not check keys and large integers."""
     types = set(map(type, values))
     if float in types and not all(isfinite(value) for value in values if type(value) is float):
         return False
@@ -168,13 +169,13 @@ def _is_plain(values: Collection[Any], depth: int) -> bool:
 
 
 class _Encoder:
-    """Makes values what JSON holds."""
+    """Converts values to those that JSON holds."""
 
     def __init__(self, nan: Nan) -> None:
         self._nan = nan
 
     def value(self, value: Any, depth: int) -> Any:
-        """The value, or what stands for it; raises Unstorable."""
+        """The value, or the marked form that stands for it; raises Unstorable."""
         kind = type(value)
         if value is None or kind is bool:
             return value
@@ -219,7 +220,7 @@ class _Encoder:
         return found
 
     def _other(self, value: Any, depth: int) -> Any:
-        """What is of no type of JSON: a kind of one, of the types under a mark, or of none."""
+        """The JSON form of a value of a subclass of a JSON type, a type of `TYPES`, or numpy."""
         if isinstance(value, str):
             return _text(str.__str__(value))
         if isinstance(value, int):
@@ -260,7 +261,7 @@ def _whole(value: int) -> int:
 
 
 def _faithful(value: Any, known: _Type) -> Any:
-    """The value's text; raises Unstorable where the text would be read as another value."""
+    """The value's text; raises Unstorable if the text would be read as another value."""
     if isinstance(value, datetime | time):
         _check_zone(value)
     text = known.text(value)
@@ -288,7 +289,7 @@ def _check_zone(value: datetime | time) -> None:
 
 
 def _number(value: Any) -> bool | int | float:
-    """The number or truth value that a scalar of numpy, or of what is like it, stands for."""
+    """The number or bool of a scalar of numpy or a similar library; raises Unstorable."""
     kind = getattr(getattr(value, "dtype", None), "kind", None)
     if kind in ("b", "i", "u", "f") and getattr(value, "shape", None) == ():
         plain = value.item()

@@ -1,9 +1,9 @@
-"""Everything in a store as records: plain values, the same whatever engine they come from.
+"""All contents of a store as records: plain values, the same for every engine.
 
-A record is what JSON can hold, and has all numbers that units and people refer to: of journal
-entries, of units, of writes to documents, of messages. Records of a kind are unique by their
-key, and ordered by it. What belongs to running processes, leases and observed processes, is no
-record.
+A record consists of JSON values and keeps the numbers that units and operators refer to: those of
+journal entries, units, writes to documents, and messages. Records of a kind are unique by their
+key, and ordered by it. Leases and observed processes belong to running processes and are not
+copied.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import orjson
 
 from synergy.storage.protocol import Key, Record
 
-PORTION = 1_000  # records that are read or written at a time
-LONG = 8 << 20  # bytes of records, as JSON, that are enough for one portion
+PORTION = 1_000  # records per read or write
+LONG = 8 << 20  # bytes of records, as JSON, that end a portion
 
 KINDS: Mapping[str, Mapping[str, str | int]] = {
     "facts": {"name": ""},
@@ -38,31 +38,31 @@ KINDS: Mapping[str, Mapping[str, str | int]] = {
     "dead_messages": {"seq": 0},
     "numbers": {"name": ""},
 }
-"""The kinds, in the order in which they are written; the fields of the key of each, and what
-lies before every key.
+"""The kinds in the order of writing, with the fields of their keys and, for each field, a value
+before all others.
 
-A `unit_logs` record holds all lines of an attempt, and one of `schedules` all versions; `marks`
-are the bounds of timeperiods, and `numbers` the last ones given to journal entries and dead
-messages, which may be gone."""
+A record of `unit_logs` holds all lines of an attempt, a record of `schedules` all versions; `marks`
+are the bounds of timeperiods, and `numbers` the last numbers of journal entries and dead messages,
+which may be deleted."""
 
 
 def beginning(kind: str) -> Key:
-    """The key before all keys of a kind."""
+    """The key that is lower than all keys of a kind."""
     return tuple(KINDS[kind].values())
 
 
 def key_of(kind: str, record: Record) -> Key:
-    """The key that a record is unique and ordered by."""
+    """The key of a record, by which it is unique and ordered."""
     return tuple(record[field] for field in KINDS[kind])
 
 
 def line(record: Record) -> bytes:
-    """A record as bytes, equal for equal records; checksums are made of them."""
+    """A record as bytes, equal for equal records, for checksums."""
     return orjson.dumps(record, option=orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE)
 
 
 def portion(records: Iterable[Record]) -> list[Record]:
-    """The next of the records: not too many, nor too long together; none if there are none."""
+    """The next records, limited in number and in total size; empty after the last."""
     found: list[Record] = []
     size = 0
     for record in records:

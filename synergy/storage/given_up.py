@@ -1,18 +1,18 @@
-"""Which skipped jobs of an older store were given up: the rule, for the upgrade of every engine.
+"""The rule by which an upgrade finds the skipped jobs of an older store that were given up.
 
-Older versions skipped a job whose unit was canceled, by the collector or by a person, with no
-state of its own for that. Such a job is told from one that a person or another skipped job had
-skipped by its newest unit, which is never forgotten:
+Older versions had one state for two cases: a job was skipped by an operator or by another skipped
+job, or it was given up because its unit was canceled. The upgrade identifies the second case by the
+newest unit of the job, which is never deleted:
 
-- the unit is of the job's present generation, and canceled; and
-- the journal's entry of the skip names the unit. The scheduler wrote the unit's id; a person's skip
-  and a skip that follows from another one name none, and cancel the unit after the job.
+- the unit belongs to the job's present generation and is canceled; and
+- the journal entry of the skip names the unit. The scheduler wrote the unit's id in the second case
+  only: in the first, the entry names no unit, and the unit was canceled after the job.
 
-Journal entries are forgotten after 30 days. Without the entry, the reason of the unit decides:
-what only the collector writes says that the job was given up. With any other reason the job stays
-skipped: a person canceled the unit, or skipped the job, and both were told that the period would
-be skipped. So a decision of a person stands where the two cannot be told apart, and a failure that
-nobody decided about is shown.
+Journal entries are deleted after 30 days. Without the entry, the reason of the unit decides: if it
+is one that only the collector writes, the job was given up. With any other reason the job stays
+skipped, because an operator canceled the unit or skipped the job and was informed that the period
+would be skipped. So if the cases cannot be distinguished, the job counts as an operator's decision,
+and a failure without such a decision becomes visible.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Skip:
 
 @dataclass(slots=True)
 class Skips:
-    """What the journal still tells of skipped jobs."""
+    """The journal entries of skipped jobs that are not deleted yet."""
 
     _units: set[str] = field(default_factory=set)
     _jobs: set[tuple[str, str, int]] = field(default_factory=set)
@@ -68,7 +68,7 @@ class Skips:
 
     @classmethod
     def of(cls, entries: Iterable[Skip]) -> Skips:
-        """The entries, to be looked up by unit and by job."""
+        """Indexes entries by unit and by job."""
         found = cls()
         for entry in entries:
             if entry.unit is not None:
@@ -92,11 +92,11 @@ class Skips:
 
 
 Jobs = Mapping[Place, Mapping[int, int]]
-"""The generation of jobs by ordinal, by the block that they are in."""
+"""The generations of jobs by ordinal, for each block."""
 
 
 def suspects(units: Iterable[CanceledUnit], entries: Iterable[Skip]) -> Jobs:
-    """The jobs that were given up, if they are skipped and of these generations."""
+    """The jobs that were given up, provided that they are skipped and in these generations."""
     skips = Skips.of(entries)
     found: dict[Place, dict[int, int]] = {}
     for unit in units:
@@ -109,7 +109,7 @@ def suspects(units: Iterable[CanceledUnit], entries: Iterable[Skip]) -> Jobs:
 
 
 def marks(block: Block, jobs: Mapping[int, int]) -> dict[int, int]:
-    """The bytes of those among the suspects that were given up, by ordinal."""
+    """The new bytes of the suspects in a block that were given up, by ordinal."""
     found = {}
     for ordinal, generation in jobs.items():
         byte = block.states[ordinal - block.first]
@@ -120,7 +120,7 @@ def marks(block: Block, jobs: Mapping[int, int]) -> dict[int, int]:
 
 
 def _qualifier(unit: CanceledUnit) -> Qualifier | None:
-    """The qualifier of a unit's job, which no row names: its timeperiod is followed by its end."""
+    """The qualifier of a unit's job, derived from the timeperiod and the one that follows it."""
     for qualifier in Qualifier:
         if qualifier.names(unit.timeperiod):
             following = qualifier.parse(unit.timeperiod) + 1

@@ -49,7 +49,7 @@ def _event_of(move: JobChange) -> JournalEvent:
 
 
 class AnyUnit(Protocol):
-    """What an entry says of every unit."""
+    """The fields of a unit that its journal entries hold."""
 
     @property
     def id(self) -> str: ...
@@ -64,7 +64,7 @@ class AnyUnit(Protocol):
 
 
 class UnitAttempt(NamedTuple):
-    """A unit as far as an entry needs it, where the whole unit was not read."""
+    """The fields of a unit that its entries need, for callers without the whole unit."""
 
     id: str
     process: str
@@ -171,7 +171,7 @@ def _of_run(run: Run, before: str, why: str, who: str) -> JournalEntry:
 
 
 def operation_accepted(operation: Operation) -> JournalEntry:
-    """A long operation was asked for."""
+    """An operation was accepted."""
     event = JournalEvent.OPERATION_ACCEPTED
     return _of_operation(operation, event, "", operation.created_at, operation.why)
 
@@ -224,7 +224,7 @@ def box_switched(
     """A process was switched on or off on a box."""
     event = JournalEvent.BOX_PROCESS_ON if is_on else JournalEvent.BOX_PROCESS_OFF
     before, after = _SWITCH[was_on], _SWITCH[is_on]
-    told = with_reason(f"on box {box}", why)
+    reason = with_reason(f"on box {box}", why)
     return JournalEntry.without_period(
-        event, now, who, told, process=process, before=before, after=after
+        event, now, who, reason, process=process, before=before, after=after
     )

@@ -1,4 +1,4 @@
-"""What a payload is called, and how long it may be, in every engine."""
+"""The names and the maximum length of payloads, for every engine."""
 
 from __future__ import annotations
 

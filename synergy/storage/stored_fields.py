@@ -1,7 +1,7 @@
-"""The kinds of the fields of everything that is stored; what is not named is stored as it is.
+"""The kinds of the fields of all stored types; fields without a kind are stored as they are.
 
-Rows, documents and records of `store copy` are derived from these descriptions (`codec`). The
-codes of states are those of existing stores: new states go to the end.
+Rows, documents and records of `store copy` are derived from these descriptions (`codec`). The codes
+of states are used in existing stores, so new states are added at the end.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ RUN_STATES = (
 
 
 def counts_text(counts: Mapping[str, int]) -> str | None:
-    """What a unit counted, as JSON; None for nothing."""
+    """The counts of a unit as JSON; None if there are none."""
     return orjson.dumps(dict(counts)).decode() if counts else None
 
 
 def counts_list(counts: Mapping[str, int]) -> list[dict[str, Any]]:
-    """What a unit counted; names are values, because not every name can be that of a field."""
+    """The counts of a unit as a list, because not every name is allowed as a field's name."""
     return [{"name": name, "n": number} for name, number in counts.items()]
 
 
@@ -90,17 +90,17 @@ def _listed_generations(listed: Iterable[Mapping[str, int]]) -> list[list[int]]:
 COUNTS = Kind(
     Form(counts_text, orjson.loads, dict), Form(counts_list, _listed_counts), Form(dict, None)
 )
-"""What a unit counted, by name."""
+"""The counts of a unit, by name."""
 
 GENERATIONS = Kind(
     Form(_generations_text, _generations, list), Form(_generations_list, _listed_generations)
 )
-"""Pairs of a job's ordinal and its generation, of those that are not in generation 1."""
+"""Pairs of ordinal and generation, for the jobs that are not in generation 1."""
 
 KEYS = Kind(
     Form(orjson.dumps, lambda text: tuple(orjson.loads(text))), Form(list, tuple), Form(list, tuple)
 )
-"""Several words."""
+"""A sequence of texts."""
 
 DEFINITION = json_of("the definition of schedule {0.name!r}")
 
@@ -156,7 +156,7 @@ OBSERVED = Codec(ObservedProcess, since=INSTANT)
 LINE = Codec(LogLine, at=INSTANT)
 DEAD_MESSAGE = Codec(DeadMessage, body=BYTES, at=INSTANT)
 
-# What is only transferred: kinds by field of the record.
+# Records without a type of their own: kinds by field.
 BLOCK = {"states": BYTES, "generations": GENERATIONS}
 DOCUMENT = {"body": Kind(row=Form(str.encode, bytes.decode))}
 MESSAGE = {"body": BYTES}

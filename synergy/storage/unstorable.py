@@ -1,4 +1,4 @@
-"""What cannot be stored in a row, where it is, and what to give instead."""
+"""The error for values that cannot be stored in a row: the value's place, and advice."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from synergy.errors import InvalidValue
 
-_SHOWN = 80  # characters of a value or a path that a refusal shows
+_SHOWN = 80  # characters of a value or a path that a message shows
 _OF_NUMPY = {
     "M": "convert it, for example value.astype('datetime64[us]').item().replace(tzinfo=UTC)",
     "m": "convert it, for example value.astype('timedelta64[us]').item()",
@@ -18,7 +18,7 @@ _OF_NUMPY = {
 
 
 class Unstorable(InvalidValue):
-    """A value cannot be stored: `problem` says why and what to do, `field` where it is."""
+    """A value cannot be stored. `problem` holds reason and advice, `field` the value's path."""
 
     def __init__(self, problem: str, field: str = "") -> None:
         super().__init__(f"field {short(field)} {problem}" if field else problem)
@@ -26,14 +26,14 @@ class Unstorable(InvalidValue):
         self.field = field
 
     def within(self, name: str) -> Unstorable:
-        """The same, seen from the value that holds this one as `name`."""
+        """The same error with the path extended by `name`, the field that holds the value."""
         inner = self.field
         joint = "" if not inner or inner.startswith("[") else "."
         return Unstorable(self.problem, f"{name}{joint}{inner}")
 
 
 def advice(value: Any, kind: object) -> str:
-    """What to give instead of a value, whose dtype, if it has one, is of this kind."""
+    """The advice for a value; `kind` is the kind of its dtype, if it has one."""
     if hasattr(value, "tolist") and getattr(value, "shape", None) != ():
         return "give value.tolist()"
     if isinstance(kind, str) and kind in _OF_NUMPY:
@@ -52,7 +52,7 @@ def advice(value: Any, kind: object) -> str:
 
 
 def kind_of(value: object) -> str:
-    """The type of a value, in words."""
+    """The type of a value as text, with its article."""
     kind = type(value)
     name = kind.__qualname__
     if kind.__module__ != "builtins":
@@ -61,15 +61,15 @@ def kind_of(value: object) -> str:
 
 
 def seen(value: object) -> str:
-    """A value as a refusal shows it."""
+    """A value as messages show it."""
     return short(repr(value))
 
 
 def named(name: str) -> str:
-    """The name of a field as a refusal shows it."""
+    """The name of a field as messages show it."""
     return short(name if name.isprintable() and name else repr(name))
 
 
 def short(text: str) -> str:
-    """The beginning of a text."""
+    """The text, shortened if it is long."""
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."

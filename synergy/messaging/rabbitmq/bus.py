@@ -1,9 +1,9 @@
 """The bus over RabbitMQ: messages are sent after their batch, and acknowledged after another.
 
-A message is a hint or can be handled twice, so at-least-once delivery suffices, and nothing has to
-be atomic between store and broker: messages that the broker did not take, or lost, are published
-again by the collector. Bad messages are kept in the store, where they can be read and replayed
-whatever the state of the broker.
+A message is a hint or can be handled twice, so at-least-once delivery suffices, and store and
+broker need no common transaction: the collector publishes messages again that the broker refused or
+lost. Bad messages are kept in the store, where they can be read and replayed whatever the state of
+the broker.
 
 One thread does all input and output (`loop`), over two connections (`sender`, `receiver`) that are
 opened when first needed, and reopened when lost (`reconnecting`).

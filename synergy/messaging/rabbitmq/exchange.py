@@ -23,7 +23,7 @@ from synergy.messaging.amqp import Address
 from synergy.messaging.rabbitmq.faults import Fault
 from synergy.messaging.rabbitmq.wire import Channel, Connection, parameters
 
-IDLE_SECONDS = 60.0  # seconds without a message
+IDLE_SECONDS = 60.0  # without a message, after which a connection is closed
 CLOSE_SECONDS = 2.0
 
 
@@ -121,7 +121,7 @@ class _Broker:
             await channel.publish(message)
         except BaseException as error:
             if channel is not None:
-                channel.close()  # a late answer must not be taken for the next message's
+                channel.close()  # a late answer must not count for the next message
             if isinstance(error, asyncio.CancelledError) and connection.bytes_received == received:
                 connection.drop(Fault(f"RabbitMQ at {self._address.place}: it sends no data"))
             raise
@@ -146,7 +146,7 @@ class _Broker:
 
 
 class _PublishChannel:
-    """A channel with at most one message in flight, so that a return is about that one."""
+    """A channel with at most one message in flight, to which any return belongs."""
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel

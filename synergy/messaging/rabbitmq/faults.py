@@ -1,4 +1,4 @@
-"""Errors of pika and the broker as texts that tell an operator what to do."""
+"""Translation of errors of pika and the broker into texts with advice for operators."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ PRECONDITION_FAILED = 406
 
 
 class Fault(MessagingUnavailable):
-    """The broker cannot be used as things are.
+    """The broker cannot be used at present.
 
-    `is_mistake`: an operator has to change something first. `code` is the broker's.
+    With `is_mistake`, only an operator can correct the cause. `code` is the broker's reply code.
     """
 
     def __init__(self, what: str, *, is_mistake: bool = False, code: int = 0) -> None:
@@ -44,7 +44,7 @@ def unopened(error: BaseException, address: Address) -> Fault:
 
 
 def _mistake(error: BaseException, address: Address) -> str:
-    """The problem that an operator has to correct; empty if it is none of those."""
+    """The text of a problem that an operator has to correct; empty for other errors."""
     match error:
         case exceptions.ProbableAuthenticationError() | exceptions.AuthenticationError():
             return f"refuses user {address.user} or its password: correct SYNERGY_BUS"
@@ -71,7 +71,7 @@ def _mistake(error: BaseException, address: Address) -> str:
 
 
 def _temporary(error: BaseException, address: Address) -> str:
-    """The problem that may be temporary; empty if it is none of those."""
+    """The text of a problem that may be temporary; empty for other errors."""
     match error:
         case exceptions.IncompatibleProtocolError():
             if address.tls is None:

@@ -11,7 +11,7 @@ from synergy.runtime.event_loop_thread import EventLoopThread
 
 T = TypeVar("T")
 
-LATE_SECONDS = 5.0  # by which the loop may be late; its coroutines have limits of their own
+LATE_SECONDS = 5.0  # allowed delay of the loop, beyond the limit of each coroutine
 
 
 class IoThread(EventLoopThread):

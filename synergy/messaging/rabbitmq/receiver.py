@@ -39,7 +39,7 @@ class Receiver:
         self._listener.add(topic)
         connection = self.link.connection
         if connection is None:
-            await self.link.up()  # which binds all topics that are known by then
+            await self.link.up()  # binds all topics that are added by then
         else:
             await self._listener.bind(topic, connection)
 
@@ -77,8 +77,8 @@ class Receiver:
     async def _watch_for_stalls(self) -> None:
         """Reconnects if a subscription receives nothing although its queue is not empty.
 
-        A broker may lose a consumer without a sign: the channel is open, heartbeats arrive, and
-        messages never do.
+        A broker may lose a consumer silently: the channel stays open and heartbeats arrive, but no
+        messages.
         """
         while True:
             await asyncio.sleep(STALL_CHECK_SECONDS)

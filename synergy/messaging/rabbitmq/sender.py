@@ -1,7 +1,7 @@
 """Publishes groups of messages, then awaits their confirms together.
 
-A message counts as sent when the broker has confirmed and not returned it: messages that no queue
-wants are confirmed, too.
+A message counts as sent when the broker has confirmed and not returned it: the broker also confirms
+messages that it cannot route to a queue.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Sender:
             raise Unsent(f"{self._place} finds no queue {_names(returned)}", returned)
 
     def wake(self, key: str) -> None:
-        """Wakes the listeners of a topic soon; without a connection, once when there is one."""
+        """Wakes the listeners of a topic; without a connection, once as soon as there is one."""
         self._wakeups.add(key)
         self.link.start()
         if self.link.connection is not None:
@@ -215,7 +215,7 @@ class _Window:
             self.done.set()
 
     def give_back(self, tag: int) -> None:
-        """Notes a returned message, which no queue wants; it is confirmed as well."""
+        """Notes a returned message, which no queue accepts; the broker confirms it as well."""
         self.returned.append(self._outgoing[tag - self._first])
 
     def unconfirmed(self) -> list[Outgoing]:

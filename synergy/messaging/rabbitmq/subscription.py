@@ -1,12 +1,12 @@
 """The messages of one consumer: buffered ones, and how many more the broker may send.
 
-The broker sends ahead as many messages as were last asked for, so that a consumer of many short
-units does not wait for each group. It sends none to a busy consumer: one that takes single messages
-gets no more until it asks again; and one that does not ask for a while, because a unit of a group
-takes long, returns its buffered messages for others to take.
+The broker sends as many messages ahead as were last requested, so that a consumer of many short
+units does not wait for each group. Busy consumers hold no messages: a consumer that takes single
+messages gets no more until its next request; and if a consumer makes no request for a while,
+because a unit takes long, its buffered messages are returned, so that others can take them.
 
-Two threads meet here. The consumer's thread takes and requeues under a lock; the loop, which owns
-the channel, does the rest.
+Two threads use a subscription: the consumer's thread takes and requeues under a lock; the loop,
+which owns the channel, does the rest.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from synergy.messaging.rabbitmq.topology import WAKEUPS
 from synergy.messaging.rabbitmq.wire import Channel, Connection
 from synergy.messaging.wakeups import Wakeups
 
-_LONGEST = 200  # bytes of a topic that is its own key: the broker allows 255
+_LONGEST = 200  # bytes of a topic that is used as key: the broker allows 255
 
 
 def key_of(topic: str) -> str:

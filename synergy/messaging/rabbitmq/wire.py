@@ -1,6 +1,6 @@
 """Awaitable connections and channels over pika.
 
-All of it belongs to the thread of the event loop: pika is not safe for several threads.
+They belong to the thread of the event loop, because pika is not thread-safe.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _no_password() -> str:
 class Connection:
     """An open connection; `lost` is set to the reason when it can no longer be used.
 
-    `blocked` is why the broker takes no messages at the moment; empty if it does.
+    `blocked` is the reason for which the broker accepts no messages at present; empty if it does.
     """
 
     def __init__(self, raw: AsyncioConnection, address: Address) -> None:

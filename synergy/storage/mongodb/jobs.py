@@ -127,10 +127,7 @@ class MongoJobs:
     def _take(
         self, moves: Sequence[Numbered], heads: dict[str, Doc], now: datetime
     ) -> tuple[set[str], list[int]]:
-        """Tries to commit moves, by process.
-
-        Returns the processes whose heads had not changed, and the indexes of their refused moves.
-        """
+        """Tries to commit moves; returns the processes that succeeded and their refused moves."""
         documents = self._documents(places_of([move for _, move in moves]))
         blocks = Blocks(lambda place: _block(place[1], documents.get(place)))
         items: dict[str, list[Doc]] = {process: [] for process in heads}

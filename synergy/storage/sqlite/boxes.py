@@ -53,7 +53,7 @@ class SqliteBoxes:
     def report(self, box: str, observed: Sequence[ObservedProcess], now: datetime) -> None:
         with self._database.writing() as connection:
             connection.execute(_SQL["seen"], (box, micros(now)))
-            connection.execute(_SQL["forget_observed"], (box,))
+            connection.execute(_SQL["delete_observed"], (box,))
             connection.executemany(
                 _SQL["observe"], [(box, *_observed_row(one)) for one in observed]
             )

@@ -18,7 +18,7 @@ SELECT is_on FROM assignment WHERE box = ? AND process = ?;
 -- name: switch
 UPDATE assignment SET is_on = ? WHERE box = ? AND process = ?;
 
--- name: forget_observed
+-- name: delete_observed
 DELETE FROM observed WHERE box = ?;
 
 -- name: observe

@@ -13,7 +13,7 @@ RETURNING number, id, process, timeperiod;
 
 -- name: supersede
 -- Marks the older units of a job. They are few, and looked up by the job (the + keeps SQLite
--- from using another index).
+-- from searching by number).
 UPDATE unit SET superseded = 1
 WHERE process = :process AND timeperiod = :timeperiod AND +number < :number AND superseded = 0;
 

@@ -1,4 +1,4 @@
--- The journal says with which flags a job is stored, so that whoever follows it knows of each skip
--- whether a person decided it. Those of before count as a person's.
+-- The journal holds the flags of jobs, so that its readers know of each skip whether an operator
+-- decided it. Older skips count as decided by operators.
 
 ALTER TABLE journal ADD COLUMN flags INTEGER NOT NULL DEFAULT 0;
