@@ -22,7 +22,7 @@ from tests.acceptance import inside
 from tests.acceptance.api_client import Client
 from tests.acceptance.kit import LIMIT, end_of, kill, until
 from tests.acceptance.test_failures import write
-from tests.mx.house import PASSWORD, QUICK
+from tests.mx.secured_mx import PASSWORD, QUICK
 from tests.servers.ports import free_port
 from tests.servers.wire import wire
 

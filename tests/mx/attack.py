@@ -21,10 +21,10 @@ API = "/api/v1"
 ENDLESS = f"{API}/stream"
 
 
-SHARE = 1 if len(seeds(1)) > 1 else 5  # of what is hostile, each place gets one in so many
+SHARE = 1 if len(seeds(1)) > 1 else 5  # each place receives one in so many of the hostile values
 
 
-UNWELL = f"{API}/readyz"  # 503 is what it says where no scheduler is at work, as here
+UNWELL = f"{API}/readyz"  # responds 503 without a scheduler, as here
 
 
 MODEL = {"type", "title", "status", "detail", "errors"}

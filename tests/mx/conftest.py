@@ -1,4 +1,4 @@
-"""MX over a deployment in memory: a world moved by hand, and a client of its web application."""
+"""MX over a deployment in memory: a scheduler harness, and a client of its web application."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from synergy.mx.app import create_app
 from synergy.mx.services import Services
 from tests.deployments import site_and_client
 from tests.mx.asking import Client
-from tests.mx.house import HERE, House
+from tests.mx.secured_mx import HERE, SecuredMx
 from tests.service.scheduler_harness import SchedulerHarness, close_systems
 
 BASE = "http://localhost:5000"
@@ -45,9 +45,9 @@ def client(world: SchedulerHarness) -> Client:
 
 
 @pytest.fixture
-def house(world: SchedulerHarness, tmp_path: Path) -> House:
+def secured(world: SchedulerHarness, tmp_path: Path) -> SecuredMx:
     """MX with users."""
-    return House(world, tmp_path)
+    return SecuredMx(world, tmp_path)
 
 
 async def size(request: Request, _: Operator) -> dict[str, int]:
@@ -61,9 +61,9 @@ def looked_at(_: Viewer) -> str:
 
 
 @pytest.fixture
-def echo_routes(house: House, client: Client) -> None:
+def echo_routes(secured: SecuredMx, client: Client) -> None:
     """Adds routes that return what reached them."""
-    for app in (house.app, client.app):
+    for app in (secured.app, client.app):
         for path in ("/api/v1/size", "/api/v1/schedules/a/size"):
             app.add_api_route(path, size, methods=["POST", "PUT"])
         app.add_api_route("/api/v1/long", looked_at)

@@ -1,7 +1,7 @@
-"""What schemathesis must know of MX besides its OpenAPI file; loaded by schemathesis.toml.
+"""Hooks of schemathesis for rules that OpenAPI cannot express; loaded by schemathesis.toml.
 
-Nothing is turned off here: one request is made so that it means what it says, and failures that
-would be none are told from those that are, one by one.
+No check is turned off: each request gets its own idempotency key, and single failures that are no
+defects are filtered out.
 """
 
 from __future__ import annotations

@@ -25,13 +25,13 @@ from synergy.runtime.workplace import Workplace
 from synergy.storage.protocol import LogLine
 from synergy.worker.outcome import Processed
 from tests.deployments import site_and_client
-from tests.mx.house import QUICK
+from tests.mx.secured_mx import QUICK
 from tests.service.agent_harness import FakeSender, Member
 from tests.service.free_runs import a_free_process
 from tests.service.scheduler_harness import SchedulerHarness
 
-LIMIT = 120.0  # seconds that anything may take
-SOMEBODY = Actor("somebody", "to have some of everything")
+LIMIT = 120.0  # seconds that the start or the end of MX may take
+ACTOR = Actor("somebody", "sample data")
 SCHEDULES: tuple[dict[str, object], ...] = (
     {"name": "nightly", "process": "Report", "cron": "0 2 * * *", "zone": "Europe/Berlin"},
     {"name": "hook", "target": "https://receiver.example/hook", "trigger": "every 60"},
@@ -67,7 +67,7 @@ def populate(world: SchedulerHarness, home: Path) -> SchedulerHarness:
     operations = Services.at(world.workplace("", "mx-0")).operations
     for verb in BulkVerb:
         wanted = BulkRequest(verb, (Range("Sitehourly", "2015051803", "2015051805"),))
-        operations.accept(wanted, SOMEBODY, world.clock.now())
+        operations.accept(wanted, ACTOR, world.clock.now())
         operations.work(lambda: True)
     return world
 
@@ -139,11 +139,11 @@ def _schedules(world: SchedulerHarness) -> None:
     place = world.workplace("", "mx-0")
     services, now = Services.at(replace(place, deployment=world.deployment)), world.clock.now()
     for definition in SCHEDULES:
-        services.schedule_commands.create({**definition, "enabled": True}, SOMEBODY, now)
-    services.schedule_commands.trigger("nightly", SOMEBODY, now)
-    services.schedule_commands.trigger("dead", SOMEBODY, now)
+        services.schedule_commands.create({**definition, "enabled": True}, ACTOR, now)
+    services.schedule_commands.trigger("nightly", ACTOR, now)
+    services.schedule_commands.trigger("dead", ACTOR, now)
     for event in EVENTS:
-        services.schedule_commands.record_event(event, SOMEBODY, now)
+        services.schedule_commands.record_event(event, ACTOR, now)
     member = Member(replace(place, deployment=world.deployment), FakeSender(_received))
     with closing(member.consumer):
         member.rest()

@@ -17,7 +17,7 @@ NIGHTLY = {"name": "nightly", "process": "Report", "cron": "0 2 * * *", "zone": 
 HOOK = {"name": "hook", "target": "https://receiver.example/hook", "trigger": "cron 0 2 * * *"}
 
 
-class Shop:
+class ScheduleHarness:
     """MX over a world with the process `Report`, at 2015-05-20 12:00:07 UTC."""
 
     def __init__(self) -> None:

@@ -79,7 +79,7 @@ def made_once(maker, audits):
     return standing
 
 
-def test_the_result_is_remembered_until_it_is_old(maker, audits, world):
+def test_the_result_is_kept_until_it_is_old(maker, audits, world):
     first = made_once(maker, audits)
     assert first.result.at == world.clock.now()
     world.clock.advance(EVERY)
@@ -120,7 +120,7 @@ def test_a_failed_audit_says_why_and_is_not_repeated_at_once(maker, audits):
     assert not standing.is_running
 
 
-def test_stopping_breaks_the_audit_off(maker, audits):
+def test_stopping_aborts_the_running_audit(maker, audits):
     audits.begin()
     assert maker.asked.acquire(timeout=10)
     audits.stop()

@@ -47,7 +47,7 @@ def test_a_lane_spans_all_rows_of_its_job(tree):
     assert spans == [("May", 3), None, None, ("Apr", 1)]
 
 
-def test_a_window_names_where_its_neighbours_begin(tree):
+def test_a_window_names_the_starts_of_its_neighbours(tree):
     _, places = tree("2015010100")
     shown = calendar(places(), NOON, at="2015020000", rows=10)
     assert [row.lanes[2].label for row in shown.rows][::9] == ["10 Tue", "01 Sun"]
@@ -130,7 +130,7 @@ WORST = {
 
 
 @pytest.mark.parametrize("left_out", range(len(WORST)))
-def test_a_month_has_the_colour_of_the_worst_in_it(tree, left_out):
+def test_a_month_has_the_colour_of_its_worst_job(tree, left_out):
     world, places = tree("2015051900", datetime(2015, 5, 20, tzinfo=UTC), a_process("Hour", HOURLY))
     move(world, "2015051900", "2015051923", JobState.PROCESSED)
     words = list(WORST)[left_out:]

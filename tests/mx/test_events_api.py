@@ -7,58 +7,58 @@ from collections.abc import Iterator
 import pytest
 
 from synergy.queries.schedules.event_effects import LOOKED_AT
-from tests.mx.schedules_kit import Shop
+from tests.mx.schedules_kit import ScheduleHarness
 
 EVENTS = "/api/v1/events"
 GOOD = {"eventType": "FILE", "eventTimestamp": "2015-05-20T11:59:00Z", "eventResourceId": "/d/x"}
 
 
 @pytest.fixture
-def shop(worlds) -> Iterator[Shop]:
-    made = Shop()
+def harness(worlds) -> Iterator[ScheduleHarness]:
+    made = ScheduleHarness()
     yield made
     made.close()
 
 
-def test_an_event_is_taken_and_listed(shop):
-    answer = shop.client.post(EVENTS, json={**GOOD, "id": "load-1"})
+def test_an_accepted_event_is_listed(harness):
+    answer = harness.client.post(EVENTS, json={**GOOD, "id": "load-1"})
     assert answer.status_code == 202
     told = answer.json()
     assert (told["is_new"], told["schedules"], told["touched"]) == (True, [], [])
-    (event,) = shop.get("/events")["items"]
+    (event,) = harness.get("/events")["items"]
     assert event == told["event"]
     assert (event["id"], event["type"], event["resource"]) == ("load-1", "FILE", "/d/x")
     assert event["timestamp"] == "2015-05-20T11:59:00Z"
     assert event["who"] == "local (mx)"
 
 
-def test_the_same_id_again_does_nothing(shop):
-    shop.client.post(EVENTS, json={**GOOD, "id": "load-1"})
-    again = shop.client.post(EVENTS, json={**GOOD, "id": "load-1", "eventResourceId": "/other"})
+def test_an_event_with_a_known_id_is_ignored(harness):
+    harness.client.post(EVENTS, json={**GOOD, "id": "load-1"})
+    again = harness.client.post(EVENTS, json={**GOOD, "id": "load-1", "eventResourceId": "/other"})
     assert again.status_code == 202
     assert again.json()["is_new"] is False
-    assert [event["resource"] for event in shop.get("/events")["items"]] == ["/d/x"]
+    assert [event["resource"] for event in harness.get("/events")["items"]] == ["/d/x"]
 
 
-def test_a_dry_run_takes_nothing(shop):
-    answer = shop.client.post(EVENTS, json={**GOOD, "dry_run": True})
+def test_a_dry_run_stores_no_event(harness):
+    answer = harness.client.post(EVENTS, json={**GOOD, "dry_run": True})
     assert (answer.status_code, answer.json()["dry_run"]) == (202, True)
-    assert shop.get("/events")["items"] == []
+    assert harness.get("/events")["items"] == []
 
 
-def test_an_event_names_its_schedules_and_runs(shop):
-    shop.create(
+def test_an_event_names_its_schedules_and_runs(harness):
+    harness.create(
         {
             "name": "after", "process": "Report", "enabled": True,
             "trigger": {"event": {"type": "FILE", "resource": "/d", "life": "1h"}},
         }
     )  # fmt: skip
-    shop.world.store.facts.set(LOOKED_AT, "1")  # as if an agent had, so that nobody waits for it
-    first = shop.client.post(EVENTS, json={**GOOD, "id": "load-1"}).json()
+    harness.world.store.facts.set(LOOKED_AT, "1")  # as if an agent had processed the event
+    first = harness.client.post(EVENTS, json={**GOOD, "id": "load-1"}).json()
     assert (first["schedules"], first["touched"]) == (["after"], [])
-    shop.world.store.facts.set(LOOKED_AT, "0")
-    shop.settle()
-    again = shop.client.post(EVENTS, json={**GOOD, "id": "load-1"}).json()
+    harness.world.store.facts.set(LOOKED_AT, "0")
+    harness.settle()
+    again = harness.client.post(EVENTS, json={**GOOD, "id": "load-1"}).json()
     assert [(run["schedule"], run["state"]) for run in again["touched"]] == [("after", "launched")]
 
 
@@ -86,8 +86,8 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("body", "field"), WRONG)
-def test_a_missing_or_malformed_field_is_named(shop, body, field):
-    answer = shop.client.post(EVENTS, json=body)
+def test_a_missing_or_malformed_field_is_named(harness, body, field):
+    answer = harness.client.post(EVENTS, json=body)
     assert answer.status_code == 422
     assert {mistake["where"] for mistake in answer.json()["errors"]} == {f"body.{field}"}
-    assert shop.get("/events")["items"] == []
+    assert harness.get("/events")["items"] == []

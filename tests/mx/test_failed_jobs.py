@@ -27,7 +27,7 @@ def breaks(_task):
     raise OSError("the disk is full")
 
 
-# How they are told
+# How they are shown
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ def test_openapi_names_all_states_and_causes(client):
     assert causes == [{"enum": ["given_up", "acknowledged"], "type": "string"}, {"type": "null"}]
 
 
-# Trying again
+# Retrying
 
 
 def test_a_retried_job_is_processed_in_the_same_generation(world, client):

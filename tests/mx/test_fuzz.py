@@ -1,7 +1,7 @@
 """Hostile requests to every path of the API and of the pages.
 
-Whatever comes is answered as declared: never by a failure of the service, never with what is
-inside, and what is refused leaves no trace in the store.
+Every response is a declared one, never an internal error, and reveals no internals. Refused
+requests do not change the store.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from tests.mx.attack import (
 )
 from tests.mx.conftest import BASE
 from tests.mx.hostile import BODIES, HEADERS, JSON, SPOILT, VALUES, written
-from tests.mx.house import HERE
 from tests.mx.populated import LIMIT, a_populated_deployment, place_of, populate
+from tests.mx.secured_mx import HERE
 from tests.service.scheduler_harness import SchedulerHarness
 
 

@@ -56,7 +56,7 @@ def test_without_a_scheduler_mx_is_not_ready(client):
 def test_a_stalled_scheduler_is_noticed_when_its_lease_ends(world, client):
     world.schedule()
     assert client.get("/readyz").status_code == 200
-    world.clock.advance(WAIT_SECONDS - 1)  # nobody renews meanwhile
+    world.clock.advance(WAIT_SECONDS - 1)  # no scheduler renews the lease
     assert client.get("/readyz").status_code == 200
     world.clock.advance(1)
     answer = client.get("/readyz")
@@ -100,7 +100,7 @@ def test_a_released_lease_has_no_leader(world):
 
 
 @pytest.mark.parametrize("is_on", [True, False])
-def test_an_agent_has_to_decide_where_one_is_declared_and_on(worlds, is_on):
+def test_without_a_deciding_agent_mx_is_not_ready_if_an_agent_is_declared_and_on(worlds, is_on):
     agent = DaemonProcess(
         name="Agent", classname="synergy.agent.agent.Agent.start", token="agent",
         present_on_boxes=(".*",), is_on=is_on,
@@ -112,10 +112,10 @@ def test_an_agent_has_to_decide_where_one_is_declared_and_on(worlds, is_on):
     def detail():
         return {check.name: check.detail for check in asked.look().checks}["agent"]
 
-    nobody = "deciding about schedules has no leader"
-    assert detail() == (nobody if is_on else "")
+    no_leader = "deciding about schedules has no leader"
+    assert detail() == (no_leader if is_on else "")
     world.store.controls.set_on("Agent", is_on=True, who="ann", why="", now=world.clock.now())
-    assert detail() == nobody
+    assert detail() == no_leader
     world.store.leases.take(None, DECIDER, "an agent")
     assert detail() == ""
 

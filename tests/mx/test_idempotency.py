@@ -12,7 +12,7 @@ from tests.mx.idempotency_kit import KEY, REPLAYED, Service, service, store
 __all__ = ["service", "store"]  # fixtures
 
 
-# Again
+# Repeated requests
 
 
 def test_the_same_request_acts_once_and_gets_the_same_response(service):

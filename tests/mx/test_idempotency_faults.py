@@ -18,7 +18,7 @@ from tests.service.faults import Died, FaultyStore
 __all__ = ["service", "store"]  # fixtures
 
 
-# At once, and after a death
+# Concurrent requests, and requests after a crash
 
 
 def test_the_same_request_waits_while_the_first_acts(service):

@@ -154,7 +154,7 @@ def test_an_operation_is_taken_over_when_its_owner_stalls(world):
     assert not other.work(always)
     world.clock.advance(STILL)
     world.store.operations.change(replace(taken, done=10))
-    assert not other.work(always)  # he had only been slow
+    assert not other.work(always)  # the first owner was only slow
     world.clock.advance(STILL / 2)
     assert not other.work(always)
     world.clock.advance(STILL / 2)

@@ -121,7 +121,7 @@ def test_text_on_lanes_can_be_read(theme, word):
     assert _ratio(colours["fg"], ground) >= TEXT
 
 
-# What tells failures and changes apart is a shape on a ground of its own
+# Shapes on coloured cells distinguish failures and changes
 
 ON_CELLS = [
     ("surface", "state-failed", None),  # the cross

@@ -120,7 +120,7 @@ def test_a_waiting_day_names_the_hour_it_waits_for(world, client):
     assert f"Sitedaily 2015051700 3 3 {cause}" in text
 
 
-def test_once_all_is_done_all_is_well(world, client):
+def test_without_findings_the_overview_says_well(world, client):
     for name in world.deployment.managed():
         world.runner(name, lambda _task: Processed({"rows": 1}))
     world.settle()
@@ -177,8 +177,8 @@ def test_findings_are_shown_on_every_page(worlds):
         assert "Not well" not in get(client, "/boxes").text
 
 
-def test_the_user_is_named_and_can_log_out(house):
-    client = house.logged_in("vera")
+def test_the_user_is_named_and_can_log_out(secured):
+    client = secured.logged_in("vera")
     page = get(client, "/")
     assert page.all("body", data_role="viewer")  # by which what she may not is not offered
     assert "vera Log out" in page.text
@@ -190,8 +190,8 @@ def test_the_user_is_named_and_can_log_out(house):
     assert client.get("/").status_code == 303
 
 
-def test_the_login_page_shows_no_findings(house):
-    text = house.client().get("/login").text
+def test_the_login_page_shows_no_findings(secured):
+    text = secured.client().get("/login").text
     assert "has no leader" not in text
     assert "/troubles" not in text
 

@@ -53,8 +53,8 @@ def test_the_form_of_the_trigger_previews_the_change(client):
     assert page.all("button", data_api="/api/v1/processes/Sitedaily/trigger")
 
 
-def test_a_viewer_has_no_form_of_the_trigger(house):
-    page = get(house.logged_in("vera"), "/processes/Sitedaily")
+def test_a_viewer_has_no_form_of_the_trigger(secured):
+    page = get(secured.logged_in("vera"), "/processes/Sitedaily")
     assert "every 600" in page.text  # when it looks next
     assert "When it runs" not in page.text
     assert not page.all("input", name="trigger_frequency")

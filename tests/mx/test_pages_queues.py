@@ -91,10 +91,10 @@ def test_messages_in_quarantine_are_shown_page_by_page(world, client, monkeypatc
         ("ada", {"gc/run", "queues/dead/replay", "queues/dead/purge", "queues/Sitehourly/purge"}),
     ],
 )
-def test_each_role_is_offered_its_actions(world, house, name, actions):
+def test_each_role_is_offered_its_actions(world, secured, name, actions):
     world.store.messages.bury("Sitehourly", b"x", "why", NOW)
     world.store.messages.put("Sitehourly", [b"x"])
-    text = house.logged_in(name).page("/queues")
+    text = secured.logged_in(name).page("/queues")
     assert set(re.findall(r'data-api="/api/v1/((?:queues|gc)/[^"]*)"', text)) == actions
 
 

@@ -115,6 +115,6 @@ def test_a_list_with_an_invalid_filter_is_refused(client, path):
 
 
 @pytest.mark.parametrize("path", ["/units", "/journal", "/events", "/queues", "/audit", "/logs"])
-def test_a_viewer_is_offered_no_action(units, world, house, path):
+def test_a_viewer_is_offered_no_action(units, world, secured, path):
     world.store.messages.bury("Sitehourly", b"x", "why", NOW)
-    assert "data-api=" not in house.logged_in("vera").page(path)
+    assert "data-api=" not in secured.logged_in("vera").page(path)

@@ -110,7 +110,7 @@ def test_an_invalid_change_is_refused(client, name, body, status):
     assert client.patch(f"{AT}/{name}", json=body).status_code == status
 
 
-def test_an_invalid_change_prevents_the_other(client):
+def test_an_invalid_field_prevents_the_other_changes(client):
     body = {"is_on": False, "trigger_frequency": "now and then"}
     assert client.patch(f"{AT}/Sitehourly", json=body).status_code == 422
     assert shown(client, "Sitehourly")["is_on"] is True

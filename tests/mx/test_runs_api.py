@@ -7,31 +7,31 @@ from collections.abc import Iterator
 import pytest
 
 from synergy.delivery.request import failed
-from tests.mx.schedules_kit import API, HOOK, NIGHTLY, Shop
+from tests.mx.schedules_kit import API, HOOK, NIGHTLY, ScheduleHarness
 
 
 @pytest.fixture
-def shop(worlds) -> Iterator[Shop]:
-    made = Shop()
+def harness(worlds) -> Iterator[ScheduleHarness]:
+    made = ScheduleHarness()
     yield made
     made.close()
 
 
-def a_failed_run(shop: Shop, **fields: object) -> str:
+def a_failed_run(harness: ScheduleHarness, **fields: object) -> str:
     """The id of a run of `hook` that failed because its receiver refused the request."""
-    shop.create({**HOOK, **fields})
-    shop.answer = failed("it answers 400", status=400, body=b"<b>no</b>", may_retry=False)
-    run = shop.act("hook/trigger")["touched"][0]["id"]
-    shop.settle()
-    assert shop.get(f"/runs/{run}")["state"] == "failed"
+    harness.create({**HOOK, **fields})
+    harness.answer = failed("it answers 400", status=400, body=b"<b>no</b>", may_retry=False)
+    run = harness.act("hook/trigger")["touched"][0]["id"]
+    harness.settle()
+    assert harness.get(f"/runs/{run}")["state"] == "failed"
     return str(run)
 
 
-def test_a_run_shows_request_and_response_without_secrets(shop):
+def test_a_run_shows_request_and_response_without_secrets(harness):
     run = a_failed_run(
-        shop, payload='{"a": 1}', headers={"X-Api-Key": "geheim123", "X-Plain": "seen"}
+        harness, payload='{"a": 1}', headers={"X-Api-Key": "geheim123", "X-Plain": "seen"}
     )
-    answer = shop.client.get(f"/api/v1/runs/{run}")
+    answer = harness.client.get(f"/api/v1/runs/{run}")
     assert "geheim123" not in answer.text
     seen = answer.json()
     assert seen["request"]["body"] == '{"a": 1}'
@@ -40,30 +40,30 @@ def test_a_run_shows_request_and_response_without_secrets(shop):
     assert seen["cause"] == {"remark": "by hand, local (mx)"}
 
 
-def test_a_failed_run_is_dead_until_it_is_retried(shop):
-    run = a_failed_run(shop)
-    assert [one["id"] for one in shop.get("/runs/dead")["items"]] == [run]
-    assert shop.act(f"hook/runs/{run}/retry")["touched"][0]["id"] == run
-    assert shop.get("/runs/dead")["items"] == []
-    assert shop.client.post(f"{API}/hook/runs/{run}/retry", json={}).status_code == 409
+def test_a_failed_run_is_dead_until_it_is_retried(harness):
+    run = a_failed_run(harness)
+    assert [one["id"] for one in harness.get("/runs/dead")["items"]] == [run]
+    assert harness.act(f"hook/runs/{run}/retry")["touched"][0]["id"] == run
+    assert harness.get("/runs/dead")["items"] == []
+    assert harness.client.post(f"{API}/hook/runs/{run}/retry", json={}).status_code == 409
 
 
-def test_a_dry_run_of_retry_and_replay_launches_nothing(shop):
-    run = a_failed_run(shop)
-    shop.act(f"hook/runs/{run}/retry", dry_run=True)
-    tried = shop.client.post("/api/v1/runs/replay", json={"dry_run": True}).json()
+def test_a_dry_run_of_retry_and_replay_launches_nothing(harness):
+    run = a_failed_run(harness)
+    harness.act(f"hook/runs/{run}/retry", dry_run=True)
+    tried = harness.client.post("/api/v1/runs/replay", json={"dry_run": True}).json()
     assert [one["id"] for one in tried["touched"]] == [run]
-    assert shop.get(f"/runs/{run}")["state"] == "failed"
+    assert harness.get(f"/runs/{run}")["state"] == "failed"
 
 
-def test_replay_launches_the_failed_runs_of_one_schedule(shop):
-    run = a_failed_run(shop)
-    shop.create(NIGHTLY)
-    other = shop.client.post("/api/v1/runs/replay", json={"schedule": "nightly"}).json()
+def test_replay_launches_the_failed_runs_of_one_schedule(harness):
+    run = a_failed_run(harness)
+    harness.create(NIGHTLY)
+    other = harness.client.post("/api/v1/runs/replay", json={"schedule": "nightly"}).json()
     assert other["touched"] == []
-    mine = shop.client.post("/api/v1/runs/replay", json={"schedule": "hook"}).json()
+    mine = harness.client.post("/api/v1/runs/replay", json={"schedule": "hook"}).json()
     assert [one["id"] for one in mine["touched"]] == [run]
-    assert shop.get(f"/runs/{run}")["state"] == "launched"
+    assert harness.get(f"/runs/{run}")["state"] == "launched"
 
 
 @pytest.mark.parametrize(
@@ -75,48 +75,48 @@ def test_replay_launches_the_failed_runs_of_one_schedule(shop):
         ({"all": True}, 422),
     ],
 )
-def test_an_invalid_replay_is_refused(shop, body, status):
-    assert shop.client.post("/api/v1/runs/replay", json=body).status_code == status
+def test_an_invalid_replay_is_refused(harness, body, status):
+    assert harness.client.post("/api/v1/runs/replay", json=body).status_code == status
 
 
-def test_a_run_is_not_found_under_another_schedule(shop):
-    run = a_failed_run(shop)
-    shop.create(NIGHTLY)
+def test_a_run_is_not_found_under_another_schedule(harness):
+    run = a_failed_run(harness)
+    harness.create(NIGHTLY)
     for action in ("retry", "cancel"):
-        answer = shop.client.post(f"{API}/nightly/runs/{run}/{action}", json={})
+        answer = harness.client.post(f"{API}/nightly/runs/{run}/{action}", json={})
         assert answer.status_code == 404
-    assert shop.get(f"/runs/{run}")["state"] == "failed"
+    assert harness.get(f"/runs/{run}")["state"] == "failed"
 
 
-def test_a_launched_run_that_has_not_begun_is_canceled_once(shop):
-    shop.create(NIGHTLY)
-    run = shop.act("nightly/trigger")["touched"][0]["id"]
-    (touched,) = shop.act(f"nightly/runs/{run}/cancel", reason="not now")["touched"]
+def test_a_launched_run_that_has_not_started_is_canceled_once(harness):
+    harness.create(NIGHTLY)
+    run = harness.act("nightly/trigger")["touched"][0]["id"]
+    (touched,) = harness.act(f"nightly/runs/{run}/cancel", reason="not now")["touched"]
     assert touched == {"id": run, "schedule": "nightly", "state": "canceled"}
-    assert shop.get(f"/runs/{run}")["reason"] == "not now"
-    assert shop.client.post(f"{API}/nightly/runs/{run}/cancel", json={}).status_code == 409
+    assert harness.get(f"/runs/{run}")["reason"] == "not now"
+    assert harness.client.post(f"{API}/nightly/runs/{run}/cancel", json={}).status_code == 409
 
 
-def test_a_run_can_be_canceled_without_naming_its_schedule(shop):
-    shop.create(NIGHTLY)
-    run = shop.act("nightly/trigger")["touched"][0]["id"]
-    assert shop.client.post(f"/api/v1/runs/{run}/cancel", json={}).status_code == 200
-    assert shop.get("/runs?state=canceled")["items"][0]["id"] == run
+def test_a_run_can_be_canceled_without_naming_its_schedule(harness):
+    harness.create(NIGHTLY)
+    run = harness.act("nightly/trigger")["touched"][0]["id"]
+    assert harness.client.post(f"/api/v1/runs/{run}/cancel", json={}).status_code == 200
+    assert harness.get("/runs?state=canceled")["items"][0]["id"] == run
 
 
-def test_each_trigger_makes_a_run_and_runs_are_listed_in_pages(shop):
-    shop.create(NIGHTLY)
-    made = {shop.act("nightly/trigger")["touched"][0]["id"] for _ in range(3)}
+def test_each_trigger_makes_a_run_and_runs_are_listed_in_pages(harness):
+    harness.create(NIGHTLY)
+    made = {harness.act("nightly/trigger")["touched"][0]["id"] for _ in range(3)}
     assert len(made) == 3
-    first = shop.get("/runs?schedule=nightly&limit=2")
-    second = shop.get(f"/schedules/nightly/runs?limit=2&cursor={first['next']}")
+    first = harness.get("/runs?schedule=nightly&limit=2")
+    second = harness.get(f"/schedules/nightly/runs?limit=2&cursor={first['next']}")
     assert {one["id"] for one in [*first["items"], *second["items"]]} == made
     assert second["next"] is None
-    assert shop.get("/runs?state=failed")["items"] == []
+    assert harness.get("/runs?state=failed")["items"] == []
 
 
-def test_a_pending_run_says_what_it_waits_for(shop):
-    shop.create(
+def test_a_pending_run_says_what_it_waits_for(harness):
+    harness.create(
         {
             "name": "partly", "process": "Report", "enabled": True,
             "trigger": {"partition": {"dataset": "orders", "n": 3}},
@@ -124,9 +124,9 @@ def test_a_pending_run_says_what_it_waits_for(shop):
     )  # fmt: skip
     event = {"eventType": "PARTITION", "eventResourceId": "orders", "partitions": 2}
     dated = {**event, "eventTimestamp": "2015-05-20T12:00:00Z"}
-    assert shop.client.post("/api/v1/events", json=dated).status_code == 202
-    shop.settle()
-    (job,) = shop.get("/schedules/partly/pending")["items"]
+    assert harness.client.post("/api/v1/events", json=dated).status_code == 202
+    harness.settle()
+    (job,) = harness.get("/schedules/partly/pending")["items"]
     assert (job["state"], job["id"]) == ("pending_trigger", "")
     assert job["waits"] == ["3 new partitions of orders (2 of 3)"]
 
@@ -142,5 +142,5 @@ def test_a_pending_run_says_what_it_waits_for(shop):
         ("/schedules/unknown/pending", 404),
     ],
 )
-def test_unknown_runs_and_invalid_filters_are_refused(shop, path, status):
-    assert shop.client.get(f"/api/v1{path}").status_code == status
+def test_unknown_runs_and_invalid_filters_are_refused(harness, path, status):
+    assert harness.client.get(f"/api/v1{path}").status_code == status

@@ -8,18 +8,18 @@ from dataclasses import replace
 import pytest
 
 from synergy.model.schedule import ScheduleChange
-from tests.mx.schedules_kit import API, HOOK, NIGHTLY, Shop
+from tests.mx.schedules_kit import API, HOOK, NIGHTLY, ScheduleHarness
 
 
 @pytest.fixture
-def shop(worlds) -> Iterator[Shop]:
-    made = Shop()
+def harness(worlds) -> Iterator[ScheduleHarness]:
+    made = ScheduleHarness()
     yield made
     made.close()
 
 
-def names(shop: Shop, query: str = "") -> list[str]:
-    return [one["name"] for one in shop.get(f"/schedules{query}")["items"]]
+def names(harness: ScheduleHarness, query: str = "") -> list[str]:
+    return [one["name"] for one in harness.get(f"/schedules{query}")["items"]]
 
 
 def fields(answer) -> set[str]:
@@ -31,14 +31,14 @@ def fields(answer) -> set[str]:
 # Creating
 
 
-def test_a_created_schedule_is_disabled_and_described(shop):
-    answer = shop.client.post(API, json={**NIGHTLY, "reason": "because"})
+def test_a_created_schedule_is_disabled_and_described(harness):
+    answer = harness.client.post(API, json={**NIGHTLY, "reason": "because"})
     assert answer.status_code == 201
     assert answer.headers["location"] == "/api/v1/schedules/nightly"
     assert answer.json()["touched"] == [
         {"name": "nightly", "version": 1, "is_enabled": False, "next_due": None, "warnings": []}
     ]
-    seen = shop.get("/schedules/nightly")
+    seen = harness.get("/schedules/nightly")
     assert seen["words"] == "at 02:00 every day, Europe/Berlin: runs Report"
     assert seen["definition"] == {
         "name": "nightly", "process": "Report", "trigger": "cron 0 2 * * *",
@@ -47,34 +47,34 @@ def test_a_created_schedule_is_disabled_and_described(shop):
     assert [version["who"] for version in seen["versions"]] == ["local (mx)"]
 
 
-def test_an_enabled_schedule_has_a_due_time(shop):
+def test_an_enabled_schedule_has_a_due_time(harness):
     # 2015-05-20 12:00:07 UTC is 14:00:07 in Berlin; 02:00 there is midnight UTC in summer
-    (touched,) = shop.create(NIGHTLY, enabled=True)["touched"]
+    (touched,) = harness.create(NIGHTLY, enabled=True)["touched"]
     assert (touched["is_enabled"], touched["next_due"]) == (True, "2015-05-21T00:00:00Z")
 
 
-def test_a_dry_run_stores_nothing(shop):
-    answer = shop.client.post(API, json={**NIGHTLY, "dry_run": True})
+def test_a_dry_run_stores_nothing(harness):
+    answer = harness.client.post(API, json={**NIGHTLY, "dry_run": True})
     assert answer.status_code == 200
     assert "location" not in answer.headers
     assert answer.json()["dry_run"] is True
-    assert names(shop) == []
+    assert names(harness) == []
 
 
-def test_a_name_that_is_taken_is_refused(shop):
-    shop.create(NIGHTLY)
-    answer = shop.client.post(API, json={**NIGHTLY, "cron": "0 3 * * *"})
+def test_a_name_that_is_taken_is_refused(harness):
+    harness.create(NIGHTLY)
+    answer = harness.client.post(API, json={**NIGHTLY, "cron": "0 3 * * *"})
     assert answer.status_code == 409
-    assert shop.get("/schedules/nightly")["definition"]["trigger"] == "cron 0 2 * * *"
+    assert harness.get("/schedules/nightly")["definition"]["trigger"] == "cron 0 2 * * *"
 
 
-def test_a_one_off_job_without_a_name_is_made_once(shop):
+def test_a_one_off_job_without_a_name_is_made_once(harness):
     job = {"process": "Report", "when": "2015-05-21T08:00:00Z"}
-    first = shop.client.post(API, json=job)
-    again = shop.client.post(API, json=job)
+    first = harness.client.post(API, json=job)
+    again = harness.client.post(API, json=job)
     assert (first.status_code, again.status_code) == (201, 200)
     assert first.headers["location"] == again.headers["location"]
-    assert len(names(shop)) == 1
+    assert len(names(harness)) == 1
 
 
 WRONG = [
@@ -106,27 +106,27 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("body", "wrong"), WRONG)
-def test_an_invalid_field_is_named_and_nothing_is_stored(shop, body, wrong):
-    assert fields(shop.client.post(API, json=body)) == wrong
-    assert names(shop) == []
+def test_an_invalid_field_is_named_and_nothing_is_stored(harness, body, wrong):
+    assert fields(harness.client.post(API, json=body)) == wrong
+    assert names(harness) == []
 
 
-def test_an_unknown_field_is_refused_with_a_suggestion(shop):
-    answer = shop.client.post(API, json={**NIGHTLY, "zonee": "UTC"})
+def test_an_unknown_field_is_refused_with_a_suggestion(harness):
+    answer = harness.client.post(API, json={**NIGHTLY, "zonee": "UTC"})
     assert answer.status_code == 422
     assert "unknown field zonee: did you mean zone?" in answer.json()["detail"]
 
 
-def test_a_payload_that_is_too_long_is_refused_and_not_stored(shop):
+def test_a_payload_that_is_too_long_is_refused_and_not_stored(harness):
     body = {**HOOK, "payload": "x" * 16_777_216}
-    answer = shop.client.post(API, json=body)
+    answer = harness.client.post(API, json=body)
     assert answer.status_code in (413, 422)
-    assert names(shop) == []
+    assert names(harness) == []
 
 
-def test_the_longest_payload_is_taken(shop):
-    shop.create({**HOOK, "payload": "x" * 16_777_215})
-    assert names(shop) == ["hook"]
+def test_the_longest_payload_is_accepted(harness):
+    harness.create({**HOOK, "payload": "x" * 16_777_215})
+    assert names(harness) == ["hook"]
 
 
 PRIVATE = [
@@ -136,72 +136,72 @@ PRIVATE = [
 
 
 @pytest.mark.parametrize("target", PRIVATE)
-def test_a_private_target_is_refused(shop, target):
-    answer = shop.client.post(API, json={**HOOK, "target": target})
+def test_a_private_target_is_refused(harness, target):
+    answer = harness.client.post(API, json={**HOOK, "target": target})
     assert fields(answer) == {"body.target"}
     assert "webhook_networks" in answer.json()["detail"]
-    assert names(shop) == []
+    assert names(harness) == []
 
 
-# Looking
+# Reading
 
 
 @pytest.mark.parametrize("name", ["a", "Z.9_x-", "new", "preview", "dead", "x" * 100, "index.html"])
-def test_any_valid_name_has_an_address(shop, name):
-    answer = shop.client.post(API, json={**NIGHTLY, "name": name})
-    assert shop.client.get(answer.headers["location"]).json()["name"] == name
-    assert shop.get(f"/schedules/{name}/runs") == {"items": [], "next": None}
-    assert len(shop.get(f"/schedules/{name}/preview")["dues"]) == 10
-    assert shop.client.delete(f"{API}/{name}").status_code == 200
-    assert names(shop) == []
+def test_any_valid_name_has_an_address(harness, name):
+    answer = harness.client.post(API, json={**NIGHTLY, "name": name})
+    assert harness.client.get(answer.headers["location"]).json()["name"] == name
+    assert harness.get(f"/schedules/{name}/runs") == {"items": [], "next": None}
+    assert len(harness.get(f"/schedules/{name}/preview")["dues"]) == 10
+    assert harness.client.delete(f"{API}/{name}").status_code == 200
+    assert names(harness) == []
 
 
 @pytest.mark.parametrize("name", ["-a", ".hidden", "a%20b", "a%00b", "%3Cb%3E", "x" * 101])
-def test_an_invalid_name_is_refused(shop, name):
-    assert shop.client.get(f"{API}/{name}").status_code == 422
+def test_an_invalid_name_is_refused(harness, name):
+    assert harness.client.get(f"{API}/{name}").status_code == 422
 
 
-def test_an_unknown_name_is_not_found_with_a_suggestion(shop):
-    shop.create(NIGHTLY)
-    answer = shop.client.get(f"{API}/nightli")
+def test_an_unknown_name_is_not_found_with_a_suggestion(harness):
+    harness.create(NIGHTLY)
+    answer = harness.client.get(f"{API}/nightli")
     assert answer.status_code == 404
     assert "did you mean nightly?" in answer.json()["detail"]
 
 
-def test_schedules_are_found_by_the_beginning_of_their_names(shop):
+def test_schedules_are_found_by_the_beginning_of_their_names(harness):
     for name in ("alpha", "beta", "betamax", "bet", "gamma"):
-        shop.create({**NIGHTLY, "name": name})
-    assert names(shop, "?q=bet") == ["bet", "beta", "betamax"]
-    assert names(shop, "?q=beta") == ["beta", "betamax"]
-    assert names(shop, "?q=z") == []
+        harness.create({**NIGHTLY, "name": name})
+    assert names(harness, "?q=bet") == ["bet", "beta", "betamax"]
+    assert names(harness, "?q=beta") == ["beta", "betamax"]
+    assert names(harness, "?q=z") == []
 
 
-def test_pages_of_a_filtered_list_follow_on_one_another(shop):
+def test_pages_of_a_filtered_list_follow_on_one_another(harness):
     for number in range(6):
-        shop.create({**NIGHTLY, "name": f"n{number}"}, enabled=number % 2 == 0)
-    shop.create({**NIGHTLY, "name": "zulu"}, enabled=True)
-    first = shop.get("/schedules?q=n&enabled=true&limit=2")
+        harness.create({**NIGHTLY, "name": f"n{number}"}, enabled=number % 2 == 0)
+    harness.create({**NIGHTLY, "name": "zulu"}, enabled=True)
+    first = harness.get("/schedules?q=n&enabled=true&limit=2")
     assert [one["name"] for one in first["items"]] == ["n0", "n2"]
-    second = shop.get(f"/schedules?q=n&enabled=true&limit=2&cursor={first['next']}")
+    second = harness.get(f"/schedules?q=n&enabled=true&limit=2&cursor={first['next']}")
     assert [one["name"] for one in second["items"]] == ["n4"]
     assert second["next"] is None
-    assert names(shop, "?enabled=false") == ["n1", "n3", "n5"]
+    assert names(harness, "?enabled=false") == ["n1", "n3", "n5"]
 
 
 @pytest.mark.parametrize("query", ["enabled=maybe"])
-def test_an_invalid_filter_of_schedules_is_refused(shop, query):
-    assert shop.client.get(f"{API}?{query}").status_code == 422
+def test_an_invalid_filter_of_schedules_is_refused(harness, query):
+    assert harness.client.get(f"{API}?{query}").status_code == 422
 
 
-def test_secrets_are_not_shown_and_stay_when_they_come_back(shop):
+def test_secrets_are_not_shown_and_stay_when_they_come_back(harness):
     target = "https://receiver.example/hook?token=geheim123"
-    shop.create({**HOOK, "target": target, "headers": {"Authorization": "Bearer geheim123"}})
-    answer = shop.client.get(f"{API}/hook")
+    harness.create({**HOOK, "target": target, "headers": {"Authorization": "Bearer geheim123"}})
+    answer = harness.client.get(f"{API}/hook")
     assert "geheim123" not in answer.text
     definition = answer.json()["definition"]
-    changed = shop.client.put(f"{API}/hook", json={**definition, "priority": 3})
+    changed = harness.client.put(f"{API}/hook", json={**definition, "priority": 3})
     assert changed.json()["touched"][0]["version"] == 2
-    stored = shop.world.store.schedules.get(["hook"])[0].definition
+    stored = harness.world.store.schedules.get(["hook"])[0].definition
     assert stored["target"] == target
     assert stored["headers"] == {"Authorization": "Bearer geheim123"}
 
@@ -209,101 +209,101 @@ def test_secrets_are_not_shown_and_stay_when_they_come_back(shop):
 # Changing
 
 
-def test_a_schedule_is_not_renamed(shop):
-    shop.create(NIGHTLY)
-    answer = shop.client.put(f"{API}/nightly", json={**NIGHTLY, "name": "daily"})
+def test_a_schedule_is_not_renamed(harness):
+    harness.create(NIGHTLY)
+    answer = harness.client.put(f"{API}/nightly", json={**NIGHTLY, "name": "daily"})
     assert fields(answer) == {"body.name"}
 
 
-def test_enabling_and_disabling(shop):
-    shop.create(NIGHTLY)
-    assert shop.act("nightly/enable")["touched"][0]["is_enabled"] is True
-    assert shop.client.post(f"{API}/nightly/enable", json={}).status_code == 409
-    shop.act("nightly/disable", reason="a rest")
-    assert shop.client.post(f"{API}/nightly/disable", json={}).status_code == 409
-    seen = shop.get("/schedules/nightly")
+def test_enabling_and_disabling(harness):
+    harness.create(NIGHTLY)
+    assert harness.act("nightly/enable")["touched"][0]["is_enabled"] is True
+    assert harness.client.post(f"{API}/nightly/enable", json={}).status_code == 409
+    harness.act("nightly/disable", reason="a rest")
+    assert harness.client.post(f"{API}/nightly/disable", json={}).status_code == 409
+    seen = harness.get("/schedules/nightly")
     assert (seen["is_enabled"], seen["reason"]) == (False, "a rest")
 
 
 @pytest.mark.parametrize("action", ["enable", "trigger"])
-def test_a_dry_run_of_an_action_changes_nothing(shop, action):
-    shop.create(NIGHTLY)
-    assert shop.act(f"nightly/{action}", dry_run=True)["dry_run"] is True
-    seen = shop.get("/schedules/nightly")
+def test_a_dry_run_of_an_action_changes_nothing(harness, action):
+    harness.create(NIGHTLY)
+    assert harness.act(f"nightly/{action}", dry_run=True)["dry_run"] is True
+    seen = harness.get("/schedules/nightly")
     assert (seen["is_enabled"], seen["runs"]) == (False, [])
 
 
-def test_a_schedule_is_removed_after_a_dry_run(shop):
-    shop.create(NIGHTLY)
-    tried = shop.client.delete(f"{API}/nightly?dry_run=true&reason=gone")
+def test_a_schedule_is_removed_after_a_dry_run(harness):
+    harness.create(NIGHTLY)
+    tried = harness.client.delete(f"{API}/nightly?dry_run=true&reason=gone")
     assert [one["name"] for one in tried.json()["touched"]] == ["nightly"]
-    assert names(shop) == ["nightly"]
-    shop.client.delete(f"{API}/nightly?reason=gone")
-    assert names(shop) == []
-    assert shop.client.delete(f"{API}/nightly").status_code == 404
+    assert names(harness) == ["nightly"]
+    harness.client.delete(f"{API}/nightly?reason=gone")
+    assert names(harness) == []
+    assert harness.client.delete(f"{API}/nightly").status_code == 404
 
 
-def test_an_unreadable_schedule_can_be_disabled_and_removed(shop):
-    shop.create(NIGHTLY, enabled=True)
-    (stored,) = shop.world.store.schedules.get(["nightly"])
+def test_an_unreadable_schedule_can_be_disabled_and_removed(harness):
+    harness.create(NIGHTLY, enabled=True)
+    (stored,) = harness.world.store.schedules.get(["nightly"])
     broken = replace(stored, definition={"name": "nightly", "process": "Report"}, version=2)
-    assert not shop.world.store.schedules.change([ScheduleChange(broken)])
-    (disabled,) = shop.act("nightly/disable")["touched"]
+    assert not harness.world.store.schedules.change([ScheduleChange(broken)])
+    (disabled,) = harness.act("nightly/disable")["touched"]
     assert (disabled["is_enabled"], disabled["next_due"]) == (False, None)
     assert any("trigger" in warning for warning in disabled["warnings"])
-    assert shop.client.delete(f"{API}/nightly").status_code == 200
-    assert names(shop) == []
+    assert harness.client.delete(f"{API}/nightly").status_code == 200
+    assert names(harness) == []
 
 
-def test_a_one_off_job_is_canceled(shop):
-    shop.create({"name": "job", "process": "Report", "when": "2015-05-21T08:00:00Z"})
-    (touched,) = shop.act("job/cancel")["touched"]
+def test_a_one_off_job_is_canceled(harness):
+    harness.create({"name": "job", "process": "Report", "when": "2015-05-21T08:00:00Z"})
+    (touched,) = harness.act("job/cancel")["touched"]
     assert touched["state"] == "canceled"
-    assert shop.get("/schedules/job")["is_enabled"] is False
+    assert harness.get("/schedules/job")["is_enabled"] is False
 
 
-# Beforehand
+# Previews
 
 
-def test_a_preview_remarks_on_an_hour_that_does_not_exist(shop):
-    answer = shop.client.post(f"{API}/preview?from=2026-03-28&limit=3", json=NIGHTLY)
+def test_a_preview_remarks_on_an_hour_that_does_not_exist(harness):
+    answer = harness.client.post(f"{API}/preview?from=2026-03-28&limit=3", json=NIGHTLY)
     dues = answer.json()["dues"]
     assert [due["at"] for due in dues] == [
         "2026-03-28T01:00:00Z", "2026-03-29T01:00:00Z", "2026-03-30T00:00:00Z",
     ]  # fmt: skip
     assert [bool(due["remark"]) for due in dues] == [False, True, False]
-    assert names(shop) == []
+    assert names(harness) == []
 
 
 @pytest.mark.parametrize("query", ["from=now", "to=2026-13-01", "from=2026-02-01&to=2026-01-01"])
-def test_a_preview_of_an_invalid_range_is_refused(shop, query):
-    shop.create(NIGHTLY)
-    assert shop.client.get(f"{API}/nightly/preview?{query}").status_code == 422
+def test_a_preview_of_an_invalid_range_is_refused(harness, query):
+    harness.create(NIGHTLY)
+    assert harness.client.get(f"{API}/nightly/preview?{query}").status_code == 422
 
 
-def test_a_preview_of_an_invalid_definition_names_the_field(shop):
+def test_a_preview_of_an_invalid_definition_names_the_field(harness):
     wrong = {**NIGHTLY, "cron": "0 99 * * *"}
-    assert fields(shop.client.post(f"{API}/preview", json=wrong)) == {"body.cron"}
+    assert fields(harness.client.post(f"{API}/preview", json=wrong)) == {"body.cron"}
 
 
-def test_an_edit_to_a_private_target_is_refused(shop):
-    shop.create(HOOK)
-    answer = shop.client.put(f"{API}/hook", json={**HOOK, "target": PRIVATE[0]})
+def test_an_edit_to_a_private_target_is_refused(harness):
+    harness.create(HOOK)
+    answer = harness.client.put(f"{API}/hook", json={**HOOK, "target": PRIVATE[0]})
     assert fields(answer) == {"body.target"}
-    assert shop.get("/schedules/hook")["definition"]["target"] == HOOK["target"]
+    assert harness.get("/schedules/hook")["definition"]["target"] == HOOK["target"]
 
 
-def test_impossible_changes_are_refused(shop):
-    assert shop.client.put(f"{API}/nightly", json=NIGHTLY).status_code == 404
-    shop.create(NIGHTLY)
-    shop.client.act("schedules/nightly/cancel", {}, 409)  # it is no one-off job
-    same = shop.client.put(f"{API}/nightly", json=NIGHTLY).json()["touched"]
+def test_impossible_changes_are_refused(harness):
+    assert harness.client.put(f"{API}/nightly", json=NIGHTLY).status_code == 404
+    harness.create(NIGHTLY)
+    harness.client.act("schedules/nightly/cancel", {}, 409)  # it is no one-off job
+    same = harness.client.put(f"{API}/nightly", json=NIGHTLY).json()["touched"]
     assert same[0]["version"] == 1
 
 
-def test_a_preview_ends_with_its_range(shop):
-    shop.create(NIGHTLY)
-    seen = shop.get("/schedules/nightly/preview?from=2026-06-01&to=2026-06-02T00:00:00Z")
+def test_a_preview_ends_with_its_range(harness):
+    harness.create(NIGHTLY)
+    seen = harness.get("/schedules/nightly/preview?from=2026-06-01&to=2026-06-02T00:00:00Z")
     dues = [due["at"] for due in seen["dues"]]
     assert dues == ["2026-06-01T00:00:00Z", "2026-06-02T00:00:00Z"]
     assert seen["more"] is False

@@ -6,7 +6,7 @@ import pytest
 
 from synergy.mx.access import Role
 from synergy.mx.accounts.throttle import FREE
-from tests.mx.house import ELSEWHERE, PASSWORD, csrf_of, log_in
+from tests.mx.secured_mx import ELSEWHERE, PASSWORD, csrf_of, log_in
 
 NEW = "nine quiet green otters"
 
@@ -19,15 +19,15 @@ def change(client, current=PASSWORD, new=NEW, again=NEW):
     return client.post("/account/password", data=fields)
 
 
-def test_a_new_password_ends_all_other_sessions(house):
-    client, other = house.logged_in("vera"), house.logged_in("vera")
+def test_a_new_password_ends_all_other_sessions(secured):
+    client, other = secured.logged_in("vera"), secured.logged_in("vera")
     before = client.cookies["synergy_session"]
     assert change(client).status_code == 303
     assert client.cookies["synergy_session"] != before
     assert client.get("/account").status_code == 200
     assert other.get("/account").status_code == 303
-    assert log_in(house.client(), "vera").status_code == 401
-    assert log_in(house.client(), "vera", NEW).status_code == 303
+    assert log_in(secured.client(), "vera").status_code == 401
+    assert log_in(secured.client(), "vera", NEW).status_code == 303
 
 
 @pytest.mark.parametrize(
@@ -39,46 +39,46 @@ def test_a_new_password_ends_all_other_sessions(house):
         ({"new": "vera" * 4, "again": "vera" * 4}, "too simple"),
     ],
 )
-def test_an_invalid_change_of_password_is_refused(house, given, said):
-    client = house.logged_in("vera")
+def test_an_invalid_change_of_password_is_refused(secured, given, said):
+    client = secured.logged_in("vera")
     answer = change(client, **given)
     assert answer.status_code == 422
     assert said in answer.text
-    assert log_in(house.client(), "vera").status_code == 303
+    assert log_in(secured.client(), "vera").status_code == 303
 
 
-def test_guesses_of_the_current_password_are_limited(house):
-    client = house.logged_in("vera")
+def test_guesses_of_the_current_password_are_limited(secured):
+    client = secured.logged_in("vera")
     for _ in range(FREE):
         assert change(client, current="x").status_code == 422
     assert change(client).status_code == 429
 
 
-def test_a_token_changes_no_password(house):
-    client = house.bearer("vera", Role.VIEWER)
+def test_a_token_changes_no_password(secured):
+    client = secured.bearer("vera", Role.VIEWER)
     fields = {"current": PASSWORD, "new": NEW, "again": NEW}
     assert client.post("/account/password", data=fields).status_code == 404
 
 
-def test_users_see_and_revoke_only_their_own_tokens(house):
-    secret = house.token("vera", Role.VIEWER)
-    id_ = next(iter(house.book.users.tokens.values())).id
-    otto = house.logged_in("otto")
+def test_users_see_and_revoke_only_their_own_tokens(secured):
+    secret = secured.token("vera", Role.VIEWER)
+    id_ = next(iter(secured.book.users.tokens.values())).id
+    otto = secured.logged_in("otto")
     assert id_ not in otto.get("/account").text
     path = f"/account/tokens/{id_}/revoke"
     assert otto.post(path, data={"csrf": csrf_of(otto)}).status_code == 404
-    program = house.client(ELSEWHERE, Authorization=f"Bearer {secret}")
+    program = secured.client(ELSEWHERE, Authorization=f"Bearer {secret}")
     assert program.get("/account").status_code == 200
-    vera = house.logged_in("vera")
+    vera = secured.logged_in("vera")
     assert id_ in vera.get("/account").text
     assert secret not in vera.get("/account").text
     assert vera.post(path, data={"csrf": csrf_of(vera)}).status_code == 303
     assert program.get("/api/openapi.json").status_code == 401
 
 
-def test_only_an_admin_sees_the_list_of_users(house):
-    assert "otto" not in house.logged_in("vera").get("/account").text
-    page = house.logged_in("ada").get("/account").text
+def test_only_an_admin_sees_the_list_of_users(secured):
+    assert "otto" not in secured.logged_in("vera").get("/account").text
+    page = secured.logged_in("ada").get("/account").text
     assert all(name in page for name in ("vera", "otto", "ada"))
     assert "argon2" not in page
 

@@ -44,8 +44,8 @@ def test_a_schedule_may_be_larger(client):
     assert larger.status_code == 413
 
 
-def test_a_form_is_small(house):
-    client = house.client()
+def test_a_form_is_small(secured):
+    client = secured.client()
     fields = {"name": "x" * 20_000, "password": "x"}
     assert client.post("/login", data=fields).status_code == 413
 

@@ -116,11 +116,11 @@ def test_addresses_become_no_header_and_no_script(client, text):
         assert "<script>x" not in answer.text
 
 
-def test_the_log_of_requests_holds_no_secrets(house, caplog):
-    from tests.mx.house import PASSWORD, csrf_of, log_in
+def test_the_log_of_requests_holds_no_secrets(secured, caplog):
+    from tests.mx.secured_mx import PASSWORD, csrf_of, log_in
 
     with caplog.at_level(logging.INFO):
-        client = house.client()
+        client = secured.client()
         log_in(client, "otto", PASSWORD, next_="/?q=secretword")
         csrf = csrf_of(client)
         client.get("/api/openapi.json?q=secretword")
@@ -138,13 +138,13 @@ def test_the_log_of_requests_holds_no_secrets(house, caplog):
         assert word not in told
 
 
-def test_an_unreadable_users_file_stops_all_logins(house, caplog):
-    client = house.logged_in("otto")
-    house.file.chmod(0o644)
+def test_an_unreadable_users_file_stops_all_logins(secured, caplog):
+    client = secured.logged_in("otto")
+    secured.file.chmod(0o644)
     answer = client.get("/api/openapi.json")
     assert answer.status_code == 503
     assert answer.json()["detail"] == "authentication is unavailable; see the MX log"
-    assert str(house.file) not in answer.text
-    assert str(house.file) in caplog.text
-    house.file.chmod(0o600)
+    assert str(secured.file) not in answer.text
+    assert str(secured.file) in caplog.text
+    secured.file.chmod(0o600)
     assert client.get("/api/openapi.json").status_code == 200

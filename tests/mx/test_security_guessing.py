@@ -18,7 +18,7 @@ from synergy.mx.accounts.throttle import (
 )
 from synergy.mx.app import THREADS
 from tests.factories import NOW
-from tests.mx.house import ELSEWHERE, QUICK, csrf_of, log_in
+from tests.mx.secured_mx import ELSEWHERE, QUICK, csrf_of, log_in
 
 NEW = "nine quiet green otters"
 
@@ -26,40 +26,40 @@ NEW = "nine quiet green otters"
 # Guessing
 
 
-def test_each_failure_doubles_the_wait(house):
+def test_each_failure_doubles_the_wait(secured):
     for _ in range(FREE):
-        assert log_in(house.client(), "vera", NEW).status_code == 401
-    answer = log_in(house.client(), "vera")
+        assert log_in(secured.client(), "vera", NEW).status_code == 401
+    answer = log_in(secured.client(), "vera")
     assert answer.status_code == 429
     assert answer.headers["retry-after"] == "1"
     assert "try again in 1 seconds" in answer.text
-    house.world.clock.advance(1)
-    assert log_in(house.client(), "vera", NEW).status_code == 401
-    assert log_in(house.client(), "vera").headers["retry-after"] == "2"
-    house.world.clock.advance(2)
-    assert log_in(house.client(), "vera").status_code == 303
+    secured.world.clock.advance(1)
+    assert log_in(secured.client(), "vera", NEW).status_code == 401
+    assert log_in(secured.client(), "vera").headers["retry-after"] == "2"
+    secured.world.clock.advance(2)
+    assert log_in(secured.client(), "vera").status_code == 303
 
 
-def test_a_name_under_attack_waits_a_minute_at_most(house):
+def test_a_name_under_attack_waits_a_minute_at_most(secured):
     for number in range(40):
-        log_in(house.client((f"203.0.113.{number}", 1)), "vera", NEW)
-        house.world.clock.advance(NAME_SECONDS)
-    assert log_in(house.client(), "vera").status_code == 303
+        log_in(secured.client((f"203.0.113.{number}", 1)), "vera", NEW)
+        secured.world.clock.advance(NAME_SECONDS)
+    assert log_in(secured.client(), "vera").status_code == 303
 
 
-def test_an_address_that_tries_many_names_waits_too(house):
+def test_an_address_that_tries_many_names_waits_too(secured):
     for number in range(FREE):
-        assert log_in(house.client(ELSEWHERE), f"user{number}", NEW).status_code == 401
-    assert log_in(house.client(ELSEWHERE), "vera").status_code == 429
-    assert log_in(house.client(), "vera").status_code == 303
+        assert log_in(secured.client(ELSEWHERE), f"user{number}", NEW).status_code == 401
+    assert log_in(secured.client(ELSEWHERE), "vera").status_code == 429
+    assert log_in(secured.client(), "vera").status_code == 303
 
 
-def test_a_login_does_not_forgive_guesses(house):
+def test_a_login_does_not_forgive_guesses(secured):
     for _ in range(FREE - 1):
-        assert log_in(house.client(ELSEWHERE), "vera", NEW).status_code == 401
-        assert log_in(house.client(ELSEWHERE), "otto").status_code == 303
-    assert log_in(house.client(ELSEWHERE), "vera", NEW).status_code == 401
-    assert log_in(house.client(ELSEWHERE), "otto").status_code == 429
+        assert log_in(secured.client(ELSEWHERE), "vera", NEW).status_code == 401
+        assert log_in(secured.client(ELSEWHERE), "otto").status_code == 303
+    assert log_in(secured.client(ELSEWHERE), "vera", NEW).status_code == 401
+    assert log_in(secured.client(ELSEWHERE), "otto").status_code == 429
 
 
 # Guessing
@@ -76,32 +76,32 @@ def test_waiting_attempts_do_not_push_out_failures():
     assert throttle.attempt("ada", "203.0.113.99") == 1.0
 
 
-def attacked(house):
+def attacked(secured):
     """Attackers at many addresses guess one name, each as soon as the throttle allows."""
     for number in range(FREE + 10):
-        house.world.clock.advance(NAME_SECONDS if number >= FREE else 0)
-        assert log_in(house.client((f"203.0.113.{number}", 1)), "ada", NEW).status_code == 401
+        secured.world.clock.advance(NAME_SECONDS if number >= FREE else 0)
+        assert log_in(secured.client((f"203.0.113.{number}", 1)), "ada", NEW).status_code == 401
 
 
-def test_a_known_browser_is_not_locked_out(house):
-    known = house.logged_in("ada")
+def test_a_known_browser_is_not_locked_out(secured):
+    known = secured.logged_in("ada")
     known.post("/logout", data={"csrf": csrf_of(known)})
-    attacked(house)
-    assert log_in(house.client(), "ada").status_code == 429
+    attacked(secured)
+    assert log_in(secured.client(), "ada").status_code == 429
     assert log_in(known, "ada").status_code == 303
 
 
-def test_a_known_browser_is_not_locked_out_by_its_address(house):
-    known = house.logged_in("ada", address=ELSEWHERE)
+def test_a_known_browser_is_not_locked_out_by_its_address(secured):
+    known = secured.logged_in("ada", address=ELSEWHERE)
     for number in range(FREE):
-        log_in(house.client(ELSEWHERE), f"any{number}", NEW)
-    assert log_in(house.client(ELSEWHERE), "ada").status_code == 429
+        log_in(secured.client(ELSEWHERE), f"any{number}", NEW)
+    assert log_in(secured.client(ELSEWHERE), "ada").status_code == 429
     known.cookies.delete("synergy_session")
     assert log_in(known, "ada").status_code == 303
 
 
-def test_a_known_browser_has_no_more_guesses(house):
-    known = house.logged_in("ada")
+def test_a_known_browser_has_no_more_guesses(secured):
+    known = secured.logged_in("ada")
     known.cookies.delete("synergy_session")
     for _ in range(FREE):
         assert log_in(known, "ada", NEW).status_code == 401
@@ -109,13 +109,13 @@ def test_a_known_browser_has_no_more_guesses(house):
 
 
 @pytest.mark.parametrize("mark", ["", ".", "x", "x.y", "é.ü"])
-def test_an_invalid_device_cookie_is_ignored(house, mark):
-    accounts = house.app.state.authenticator.accounts
+def test_an_invalid_device_cookie_is_ignored(secured, mark):
+    accounts = secured.app.state.authenticator.accounts
     assert accounts.device_of("ada", mark) == accounts.device_of("nobody", mark) == ""
 
 
-def test_a_device_cookie_is_for_one_user_and_password(house):
-    accounts = house.app.state.authenticator.accounts
+def test_a_device_cookie_is_for_one_user_and_password(secured):
+    accounts = secured.app.state.authenticator.accounts
     mark = accounts.device_cookie("ada")
     assert accounts.device_of("ada", mark) == mark.partition(".")[0] != ""
     assert accounts.device_of("otto", mark) == accounts.device_of("nobody", mark) == ""
@@ -123,12 +123,12 @@ def test_a_device_cookie_is_for_one_user_and_password(house):
     assert accounts.device_of("ada", mark) == ""
 
 
-def test_logins_take_a_bounded_number_of_threads(house, monkeypatch):
+def test_logins_take_a_bounded_number_of_threads(secured, monkeypatch):
     line = passwords._PENDING
     assert line._value < THREADS / 2
-    assert log_in(house.client(), "ada").status_code == 303
+    assert log_in(secured.client(), "ada").status_code == 303
     monkeypatch.setattr(passwords, "_PENDING", threading.Semaphore(0))
-    answer = log_in(house.client(), "ada")
+    answer = log_in(secured.client(), "ada")
     assert answer.status_code == 503
     assert "too many logins at this moment" in answer.text
     assert line._value == 6

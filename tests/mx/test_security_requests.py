@@ -7,7 +7,7 @@ import re
 import pytest
 
 from synergy.mx.protection.headers import ALWAYS
-from tests.mx.house import csrf_of
+from tests.mx.secured_mx import csrf_of
 
 HOST = "http://localhost:5000"
 
@@ -35,8 +35,8 @@ def test_another_host_name_is_refused(client, host):
     assert "mx_names" in answer.json()["detail"]
 
 
-def test_a_host_name_of_the_settings_is_accepted(house):
-    answer = house.client().get("/login", headers={"Host": "ops.example.com"})
+def test_a_host_name_of_the_settings_is_accepted(secured):
+    answer = secured.client().get("/login", headers={"Host": "ops.example.com"})
     assert answer.status_code == 200
 
 
@@ -82,19 +82,19 @@ def test_another_site_may_link_but_not_embed(client):
     assert client.get("/account", headers=look).status_code == 403
 
 
-def test_a_session_without_its_token_changes_nothing(house):
-    client = house.logged_in("otto")
+def test_a_session_without_its_token_changes_nothing(secured):
+    client = secured.logged_in("otto")
     assert client.post("/api/v1/size", json={}).status_code == 403
     wrong = {"X-CSRF-Token": "a" * 64}
     assert client.post("/api/v1/size", json={}, headers=wrong).status_code == 403
-    other = {"X-CSRF-Token": csrf_of(house.logged_in("otto"))}
+    other = {"X-CSRF-Token": csrf_of(secured.logged_in("otto"))}
     assert client.post("/api/v1/size", json={}, headers=other).status_code == 403
     odd = {"X-CSRF-Token": "\xfc".encode()}
     assert client.post("/api/v1/size", json={}, headers=odd).status_code == 403
 
 
-def test_a_session_with_its_token_changes_things(house):
-    client = house.logged_in("otto")
+def test_a_session_with_its_token_changes_things(secured):
+    client = secured.logged_in("otto")
     own = {"X-CSRF-Token": csrf_of(client), "Origin": HOST}
     assert client.post("/api/v1/size", json={}, headers=own).status_code == 200
     own["Origin"] = "https://evil.example"

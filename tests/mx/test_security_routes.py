@@ -14,7 +14,7 @@ from synergy.mx.accounts.authenticator import OPEN
 from synergy.mx.protection.csrf import SAFE
 from synergy.mx.protection.forms import Form
 from tests.mx.asking import Client
-from tests.mx.house import ELSEWHERE
+from tests.mx.secured_mx import ELSEWHERE
 
 STRANGERS = {("GET", "/login"), ("POST", "/login")}
 NEEDS = {
@@ -46,10 +46,10 @@ def filled(path):
     return re.sub(r"\{[^}]*\}", "2015051700", path)
 
 
-def test_every_route_has_one_access_rule(house):
-    found = {(method, path) for method, path, _ in routes(house.app)}
+def test_every_route_has_one_access_rule(secured):
+    found = {(method, path) for method, path, _ in routes(secured.app)}
     assert {("GET", "/account"), ("POST", "/logout"), ("GET", "/api/openapi.json")} <= found
-    for method, path, calls_ in routes(house.app):
+    for method, path, calls_ in routes(secured.app):
         needs = {NEEDS[call] for call in calls_ if call in NEEDS}
         if (method, path) in STRANGERS:
             assert not needs, (method, path)
@@ -57,25 +57,25 @@ def test_every_route_has_one_access_rule(house):
             assert len(needs) == 1, (method, path, needs)
 
 
-def test_changes_need_more_than_a_viewer(house):
-    for method, path, calls_ in routes(house.app):
+def test_changes_need_more_than_a_viewer(secured):
+    for method, path, calls_ in routes(secured.app):
         if method not in SAFE and path.startswith("/api/"):
             needs = {NEEDS[call] for call in calls_ if call in NEEDS}
             assert needs <= {"Operator", "Admin", "EventPublisher"}, (method, path, needs)
 
 
-def test_these_routes_need_an_admin(house):
-    admins = {path for _, path, calls_ in routes(house.app) if "Admin" in map(NEEDS.get, calls_)}
+def test_these_routes_need_an_admin(secured):
+    admins = {path for _, path, calls_ in routes(secured.app) if "Admin" in map(NEEDS.get, calls_)}
     assert admins == {
         "/api/v1/queues/dead/purge", "/api/v1/queues/{name}/purge", "/api/v1/timetable/extend",
     }  # fmt: skip
 
 
-def test_every_form_needs_its_csrf_token(house):
+def test_every_form_needs_its_csrf_token(secured):
     form = Form.__metadata__[0].dependency
     found = [
         (method, path, calls_)
-        for method, path, calls_ in routes(house.app)
+        for method, path, calls_ in routes(secured.app)
         if method not in SAFE and not path.startswith("/api/")
     ]
     assert found
@@ -83,18 +83,18 @@ def test_every_form_needs_its_csrf_token(house):
         assert form in calls_ or (method, path) in STRANGERS, (method, path)
 
 
-def test_the_scope_of_events_publishes_events_only(house):
+def test_the_scope_of_events_publishes_events_only(secured):
     told = {
         (method, path)
-        for method, path, calls_ in routes(house.app)
+        for method, path, calls_ in routes(secured.app)
         if any(NEEDS.get(call) == "EventPublisher" for call in calls_)
     }
     assert told <= {("POST", "/api/v1/events")}
 
 
-def test_every_route_rejects_unauthenticated_requests(house):
-    client = house.client(("203.0.113.9", 5))
-    for method, path, _ in routes(house.app):
+def test_every_route_rejects_unauthenticated_requests(secured):
+    client = secured.client(("203.0.113.9", 5))
+    for method, path, _ in routes(secured.app):
         if (method, path) in STRANGERS:
             continue
         answer = client.request(method, filled(path))
@@ -107,38 +107,38 @@ def test_every_route_rejects_unauthenticated_requests(house):
             assert answer.headers["location"].startswith("/login")
 
 
-def test_a_viewer_changes_nothing(house):
-    client = house.bearer("vera", Role.VIEWER)
-    for method, path, _ in routes(house.app):
+def test_a_viewer_changes_nothing(secured):
+    client = secured.bearer("vera", Role.VIEWER)
+    for method, path, _ in routes(secured.app):
         if method not in SAFE and path.startswith("/api/"):
             assert client.request(method, filled(path)).status_code == 403, (method, path)
 
 
-def test_a_token_for_events_reads_nothing(house):
-    client = house.bearer("otto", Role.EVENTS)
-    for method, path, _ in routes(house.app):
+def test_a_token_for_events_reads_nothing(secured):
+    client = secured.bearer("otto", Role.EVENTS)
+    for method, path, _ in routes(secured.app):
         if (method, path) not in {*STRANGERS, ("POST", "/api/v1/events")} and method in SAFE:
             assert client.request(method, filled(path)).status_code == 403, (method, path)
 
 
 @pytest.mark.parametrize("path", ["/api/v1/nothing", "/nothing", "/%2e%2e/etc/passwd", "/static"])
-def test_unknown_paths_need_a_login_too(house, path):
-    assert house.client().get(path).status_code in (303, 401)
+def test_unknown_paths_need_a_login_too(secured, path):
+    assert secured.client().get(path).status_code in (303, 401)
 
 
-def test_openapi_is_open_to_this_machine(house):
-    assert house.client().get("/api/openapi.json").status_code == 200
-    assert house.client(("203.0.113.9", 5)).get("/api/openapi.json").status_code == 401
-    assert house.client(("::ffff:203.0.113.9", 5)).get("/api/openapi.json").status_code == 401
-    assert house.client(("::ffff:127.0.0.1", 5)).get("/api/openapi.json").status_code == 200
-    assert house.bearer("vera", Role.VIEWER).get("/api/openapi.json").status_code == 200
+def test_openapi_is_open_to_this_machine(secured):
+    assert secured.client().get("/api/openapi.json").status_code == 200
+    assert secured.client(("203.0.113.9", 5)).get("/api/openapi.json").status_code == 401
+    assert secured.client(("::ffff:203.0.113.9", 5)).get("/api/openapi.json").status_code == 401
+    assert secured.client(("::ffff:127.0.0.1", 5)).get("/api/openapi.json").status_code == 200
+    assert secured.bearer("vera", Role.VIEWER).get("/api/openapi.json").status_code == 200
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz", "/metrics"])
 @pytest.mark.parametrize("prefix", ["", "/api/v1"])
-def test_health_and_metrics_are_open_to_this_machine(house, prefix, path):
-    assert house.client().get(f"{prefix}{path}").status_code in (200, 503)
-    assert house.client(("203.0.113.9", 5)).get(f"{prefix}{path}").status_code == 401
+def test_health_and_metrics_are_open_to_this_machine(secured, prefix, path):
+    assert secured.client().get(f"{prefix}{path}").status_code in (200, 503)
+    assert secured.client(("203.0.113.9", 5)).get(f"{prefix}{path}").status_code == 401
 
 
 def test_without_users_only_this_machine_has_access(client):
@@ -196,23 +196,23 @@ def test_parameters_of_pages_become_no_script(client):
             assert "<img src=x" not in answer.text, (path, name)
 
 
-# Strangers
+# Requests from outside
 
 
 @pytest.mark.parametrize("page", ["http://[", "//[x", "http://a]b/"])
-def test_an_invalid_current_url_leads_to_the_overview(house, page):
+def test_an_invalid_current_url_leads_to_the_overview(secured, page):
     headers = {"HX-Request": "true", "HX-Current-URL": page}
-    answer = house.client(ELSEWHERE).get("/journal", headers=headers)
+    answer = secured.client(ELSEWHERE).get("/journal", headers=headers)
     assert answer.status_code == 401
     assert answer.headers["hx-redirect"] == "/login?next=/"
 
 
-def test_a_route_without_a_rule_changes_nothing_for_a_viewer(house):
+def test_a_route_without_a_rule_changes_nothing_for_a_viewer(secured):
     done = []
-    house.app.add_api_route("/api/v1/forgot", lambda: done.append(1), methods=["POST", "DELETE"])
+    secured.app.add_api_route("/api/v1/forgot", lambda: done.append(1), methods=["POST", "DELETE"])
     for method in ("POST", "DELETE"):
         assert (
-            house.bearer("vera", Role.VIEWER).request(method, "/api/v1/forgot").status_code == 403
+            secured.bearer("vera", Role.VIEWER).request(method, "/api/v1/forgot").status_code == 403
         )
-        assert house.bearer("otto", Role.OPERATOR).request(method, "/api/v1/forgot").is_success
+        assert secured.bearer("otto", Role.OPERATOR).request(method, "/api/v1/forgot").is_success
     assert len(done) == 2

@@ -18,10 +18,10 @@ from synergy.mx.accounts.users import UsersFile, new_user
 from synergy.mx.protection import limits, timeouts
 from synergy.mx.server import MX
 from synergy.runtime.stop import Stop
-from tests.mx.house import QUICK
+from tests.mx.secured_mx import QUICK
 from tests.servers.certificates import Authority
 
-LIMIT = 120.0  # seconds that anything may take
+LIMIT = 120.0  # seconds that a request or a shutdown may take
 
 
 @pytest.fixture
@@ -119,7 +119,7 @@ def test_a_second_mx_at_the_port_is_refused(place):
         assert get(port)[0] == 200
 
 
-# Who says nothing, or nonsense
+# Silent and slow clients
 
 
 def test_a_silent_connection_is_closed(place, monkeypatch):

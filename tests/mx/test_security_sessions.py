@@ -11,7 +11,7 @@ from synergy.mx.access import Role
 from synergy.mx.accounts.sessions import AHEAD, IDLE, LIFE, MOST, Session, Sessions
 from synergy.mx.accounts.users import User, Users
 from tests.factories import NOW
-from tests.mx.house import PASSWORD, cookies_of, csrf_of, csrf_of_form
+from tests.mx.secured_mx import PASSWORD, cookies_of, csrf_of, csrf_of_form
 
 NEW = "nine quiet green otters"
 
@@ -19,31 +19,31 @@ NEW = "nine quiet green otters"
 # Sessions
 
 
-def log_in_with(house, session):
+def log_in_with(secured, session):
     """Logs otto in with a browser that has this session; returns the new session."""
-    form = house.client()
+    form = secured.client()
     fields = {"csrf": csrf_of_form(form), "name": "otto", "password": PASSWORD}
     cookie = f"synergy_login={form.cookies['synergy_login']}; synergy_session={session}"
-    answer = house.client().post("/login", data=fields, headers={"Cookie": cookie})
+    answer = secured.client().post("/login", data=fields, headers={"Cookie": cookie})
     assert answer.status_code == 303
     return cookies_of(answer)["synergy_session"].partition(";")[0]
 
 
-def test_each_login_has_a_new_session_id(house):
-    made = log_in_with(house, "known-to-somebody-else")
+def test_each_login_has_a_new_session_id(secured):
+    made = log_in_with(secured, "known-to-somebody-else")
     assert made != "known-to-somebody-else"
     assert len(made) == 43
 
 
-def test_a_login_ends_the_session_that_the_browser_had(house):
-    before = house.logged_in("vera")
-    log_in_with(house, before.cookies["synergy_session"])
+def test_a_login_ends_the_session_that_the_browser_had(secured):
+    before = secured.logged_in("vera")
+    log_in_with(secured, before.cookies["synergy_session"])
     assert before.get("/account").status_code == 303
 
 
-def test_logging_out_ends_the_session_everywhere(house):
-    client = house.logged_in("vera")
-    copy = house.client()
+def test_logging_out_ends_the_session_everywhere(secured):
+    client = secured.logged_in("vera")
+    copy = secured.client()
     copy.cookies.set("synergy_session", client.cookies["synergy_session"])
     assert copy.get("/account").status_code == 200
     answer = client.post("/logout", data={"csrf": csrf_of(client)})
@@ -52,8 +52,8 @@ def test_logging_out_ends_the_session_everywhere(house):
     assert copy.get("/account").status_code == 303
 
 
-def test_another_site_cannot_log_a_user_out(house):
-    client = house.logged_in("vera")
+def test_another_site_cannot_log_a_user_out(secured):
+    client = secured.logged_in("vera")
     assert client.post("/logout", data={"csrf": "x"}).status_code == 403
     own = {"csrf": csrf_of(client)}
     foreign = client.post("/logout", data=own, headers={"Origin": "https://evil.example"})
@@ -61,44 +61,44 @@ def test_another_site_cannot_log_a_user_out(house):
     assert client.get("/account").status_code == 200
 
 
-def test_a_session_in_use_ends_after_12_hours(house):
-    client = house.logged_in("vera")
+def test_a_session_in_use_ends_after_12_hours(secured):
+    client = secured.logged_in("vera")
     for _ in range(11):
-        house.world.clock.advance(3600)
+        secured.world.clock.advance(3600)
         assert client.get("/account").status_code == 200
-    house.world.clock.advance(3600)
+    secured.world.clock.advance(3600)
     assert client.get("/account").status_code == 303
 
 
-def test_an_unused_session_ends_after_two_hours(house):
-    client = house.logged_in("vera")
-    house.world.clock.advance(2 * 3600 - 1)
+def test_an_unused_session_ends_after_two_hours(secured):
+    client = secured.logged_in("vera")
+    secured.world.clock.advance(2 * 3600 - 1)
     assert client.get("/account").status_code == 200
-    house.world.clock.advance(2 * 3600)
+    secured.world.clock.advance(2 * 3600)
     assert client.get("/account").status_code == 303
 
 
-def test_sessions_survive_a_restart(house):
-    client = house.logged_in("vera")
-    other = house.logged_in("otto")
+def test_sessions_survive_a_restart(secured):
+    client = secured.logged_in("vera")
+    other = secured.logged_in("otto")
     other.post("/logout", data={"csrf": csrf_of(other)})
-    house.another()
-    again = house.client()
+    secured.another()
+    again = secured.client()
     again.cookies.update(client.cookies)
     assert again.get("/account").status_code == 200
-    gone = house.client()
+    gone = secured.client()
     gone.cookies.update(other.cookies)
     assert gone.get("/account").status_code == 303
 
 
 @pytest.mark.parametrize("change", ["removed", "demoted", "renewed", "made anew"])
-def test_a_changed_user_has_to_log_in_again(house, change):
+def test_a_changed_user_has_to_log_in_again(secured, change):
     from dataclasses import replace
 
     from synergy.mx.accounts.users import new_user
 
-    client = house.logged_in("otto")
-    now = house.world.clock.now()
+    client = secured.logged_in("otto")
+    now = secured.world.clock.now()
     changes = {
         "removed": lambda users: users.without_user("otto"),
         "demoted": lambda users: users.with_user(replace(users.user("otto"), role=Role.VIEWER)),
@@ -111,17 +111,17 @@ def test_a_changed_user_has_to_log_in_again(house, change):
             now + timedelta(seconds=1),
         ),
     }
-    house.book.change(changes[change])
+    secured.book.change(changes[change])
     assert client.get("/account").status_code == 303
 
 
-def test_the_sessions_file_holds_no_secret(house):
-    client = house.logged_in("vera")
-    text = house.sessions.read_text()
+def test_the_sessions_file_holds_no_secret(secured):
+    client = secured.logged_in("vera")
+    text = secured.sessions.read_text()
     assert client.cookies["synergy_session"] not in text
     assert csrf_of(client) not in text
-    assert stat.S_IMODE(house.sessions.stat().st_mode) == 0o600
-    assert stat.S_IMODE(house.sessions.parent.stat().st_mode) == 0o700
+    assert stat.S_IMODE(secured.sessions.stat().st_mode) == 0o600
+    assert stat.S_IMODE(secured.sessions.parent.stat().st_mode) == 0o700
 
 
 # The account

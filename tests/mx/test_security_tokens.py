@@ -11,7 +11,7 @@ from synergy.mx.access import Role
 from synergy.mx.accounts.passwords import checked, hashed, is_correct
 from synergy.mx.accounts.users import UsersFile, checked_name, new_token, new_user
 from tests.factories import NOW
-from tests.mx.house import ELSEWHERE, QUICK
+from tests.mx.secured_mx import ELSEWHERE, QUICK
 
 LATER = NOW + timedelta(days=90)
 
@@ -113,25 +113,25 @@ def test_a_token_is_not_created_above_the_role(book, role, scope):
         new_token(book.users, "otto", scope, "", (NOW, LATER))
 
 
-def test_a_demotion_limits_tokens_too(house):
+def test_a_demotion_limits_tokens_too(secured):
     from dataclasses import replace
 
-    client = house.bearer("ada", Role.OPERATOR)
+    client = secured.bearer("ada", Role.OPERATOR)
     assert client.post("/api/v1/nothing", json={}).status_code == 404
-    house.book.change(lambda users: users.with_user(replace(users.user("ada"), role=Role.VIEWER)))
+    secured.book.change(lambda users: users.with_user(replace(users.user("ada"), role=Role.VIEWER)))
     assert client.post("/api/v1/nothing", json={}).status_code == 403
     assert client.get("/account").status_code == 200
-    house.book.change(lambda users: users.without_user("ada"))
+    secured.book.change(lambda users: users.without_user("ada"))
     assert client.get("/api/openapi.json").status_code == 401
 
 
-def test_a_token_expires(house):
-    client = house.client(
-        ELSEWHERE, Authorization=f"Bearer {house.token('ada', Role.VIEWER, days=1)}"
+def test_a_token_expires(secured):
+    client = secured.client(
+        ELSEWHERE, Authorization=f"Bearer {secured.token('ada', Role.VIEWER, days=1)}"
     )
-    house.world.clock.advance(86_399)
+    secured.world.clock.advance(86_399)
     assert client.get("/api/openapi.json").status_code == 200
-    house.world.clock.advance(1)
+    secured.world.clock.advance(1)
     answer = client.get("/api/openapi.json")
     assert answer.status_code == 401
     assert "expired" in answer.json()["detail"]
@@ -140,31 +140,31 @@ def test_a_token_expires(house):
 @pytest.mark.parametrize(
     "said", ["Bearer", "Bearer ", "Bearer x", "Basic YTpi", "bearer synergy_", "", "\xfc"]
 )
-def test_an_invalid_token_is_refused_despite_a_session(house, said):
-    client = house.logged_in("vera")
+def test_an_invalid_token_is_refused_despite_a_session(secured, said):
+    client = secured.logged_in("vera")
     answer = client.get("/api/openapi.json", headers={"Authorization": said.encode("latin-1")})
     assert answer.status_code == 401
 
 
-def test_a_token_is_revoked(house):
-    client = house.bearer("otto", Role.OPERATOR)
-    (token,) = house.book.users.tokens.values()
-    house.book.change(lambda users: users.without_token(token.id))
+def test_a_token_is_revoked(secured):
+    client = secured.bearer("otto", Role.OPERATOR)
+    (token,) = secured.book.users.tokens.values()
+    secured.book.change(lambda users: users.without_token(token.id))
     assert client.get("/api/openapi.json").status_code == 401
 
 
 # Answers that are kept
 
 
-def test_a_kept_response_is_for_the_same_role_only(house):
+def test_a_kept_response_is_for_the_same_role_only(secured):
     body = {"eventType": "FILE", "eventTimestamp": "2015-05-20T11:00:00Z", "eventResourceId": "/x"}
     key = {"Idempotency-Key": "one"}
     assert (
-        house.bearer("otto", Role.OPERATOR)
+        secured.bearer("otto", Role.OPERATOR)
         .post("/api/v1/events", json=body, headers=key)
         .status_code
         == 202
     )
-    answer = house.bearer("otto", Role.EVENTS).post("/api/v1/events", json=body, headers=key)
+    answer = secured.bearer("otto", Role.EVENTS).post("/api/v1/events", json=body, headers=key)
     assert answer.status_code == 422
     assert "idempotency-replayed" not in answer.headers

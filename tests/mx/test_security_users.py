@@ -16,7 +16,7 @@ from synergy.mx.accounts import private_file
 from synergy.mx.accounts.sessions import Sessions
 from synergy.mx.accounts.users import UsersFile, new_token, new_user
 from tests.factories import NOW
-from tests.mx.house import QUICK
+from tests.mx.secured_mx import QUICK
 
 LATER = NOW + timedelta(days=90)
 
@@ -171,13 +171,13 @@ def deep(path):
         (os.mkfifo, "is not a regular file"),
     ],
 )
-def test_a_file_of_another_kind_stops_all_logins(house, spoil, said):
-    client = house.bearer("ada", Role.ADMIN)
-    house.file.unlink()
-    spoil(house.file)
+def test_a_file_of_another_kind_stops_all_logins(secured, spoil, said):
+    client = secured.bearer("ada", Role.ADMIN)
+    secured.file.unlink()
+    spoil(secured.file)
     assert client.get("/api/v1/trees").status_code == 503
     with pytest.raises(Refused, match=said):
-        _ = UsersFile(house.file).users
+        _ = UsersFile(secured.file).users
 
 
 def test_a_file_that_cannot_be_written_is_named(tmp_path):

@@ -38,7 +38,7 @@ def write(world, *events, process="A", **fields):
 
 
 def a_listener(stream, since=None, process="", nouns=()):
-    """A listener that was welcomed."""
+    """A listener that has received the first message."""
     listener = Listener(lambda: None, since, process, nouns)
     assert stream.join(listener)
     stream.run_once(NOW)

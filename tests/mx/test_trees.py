@@ -42,7 +42,7 @@ def test_neighbours_in_one_state_are_one_run(world, client):
     ]  # fmt: skip
 
 
-def test_a_window_cuts_its_runs_off(world, client):
+def test_runs_of_states_are_cut_at_the_bounds_of_the_window(world, client):
     move(world, 0, 23, JobState.PROCESSED)
     hours = hours_of(client, "?from=2015051722&to=2015051803")
     assert (hours["from"], hours["runs"]) == ("2015051722", [["processed", 2], ["embryo", 3]])

@@ -140,7 +140,7 @@ def test_a_failed_unit_is_retried_at_once(world, client, failed):
     assert (answer["dry_run"], answer["touched"]) == (False, expected)
     [unit] = world.units("Sitehourly", HOUR)
     assert (unit.state, unit.attempt, unit.failures) == (UnitState.REQUESTED, 2, 0)
-    assert world.bus.depths()["Sitehourly"] == waiting + 1  # a worker is told
+    assert world.bus.depths()["Sitehourly"] == waiting + 1  # the message to a worker
     entry = next(e for e in world.store.journal.find("Sitehourly") if e.why == "it is wrong")
     assert (entry.event, entry.who) == ("unit.requested", "local (mx)")
 

@@ -36,7 +36,7 @@ def test_before_the_first_start_the_verdict_is_unknown(client):
     assert metrics(client)["synergy_verdict_well"].value() == 0
 
 
-def test_once_all_is_done_all_is_well(done, client):
+def test_once_all_jobs_are_done_the_verdict_is_well(done, client):
     found = ask(client).json()
     assert (found["is_well"], found["text"], found["findings"]) == (True, "well", [])
     told = metrics(client)

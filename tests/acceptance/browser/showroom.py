@@ -24,7 +24,7 @@ from tests.acceptance.api_client import Client
 from tests.acceptance.deployments.shown import ORDERS
 from tests.acceptance.kit import Home, kill, until
 from tests.delivery.receivers import answers, receiving
-from tests.mx.house import QUICK
+from tests.mx.secured_mx import QUICK
 from workers import demo_visits
 
 NOW = SystemClock().now()

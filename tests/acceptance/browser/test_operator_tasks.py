@@ -22,7 +22,7 @@ from tests.acceptance.kit import LIMIT, PROJECT
 from tests.delivery.receivers import answers, receiving
 from tests.mx.browser.test_login import log_in
 from tests.mx.browser.test_timetable import drag, job
-from tests.mx.house import PASSWORD
+from tests.mx.secured_mx import PASSWORD
 from tests.servers.ports import free_port
 from workers.demo_visits import LONGEST_VISIT
 from workers.event_stream_generator import MARK

@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 from synergy.mx.access import Role
 from synergy.mx.accounts.users import UsersFile, new_user
-from tests.mx.house import PASSWORD, QUICK
+from tests.mx.secured_mx import PASSWORD, QUICK
 from tests.mx.test_security_server import place, running
 
 __all__ = ["place"]

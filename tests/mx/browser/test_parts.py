@@ -8,10 +8,10 @@ from playwright.sync_api import expect
 from synergy.delivery.request import failed
 from tests.factories import an_entry
 from tests.mx.pages_kit import of_all_kinds
-from tests.mx.schedules_kit import HOOK, Shop
+from tests.mx.schedules_kit import HOOK, ScheduleHarness
 
-PAUSE = 3000  # milliseconds in which each part looks whether it is behind, and may read
-EVERY = 11_000  # milliseconds after which all is read again that the journal does not tell of
+PAUSE = 3000  # milliseconds; longer than the interval in which parts check for missed events
+EVERY = 11_000  # milliseconds; longer than the interval of polling for changes without an entry
 
 
 @pytest.fixture
@@ -121,18 +121,18 @@ def test_the_journal_page_shows_clock_events(look, mx, world):
 
 
 def test_a_change_without_a_journal_entry_is_shown_by_polling(look, served):
-    shop = Shop()
-    shop.create(HOOK, enabled=True)
-    shop.answer = failed("nobody is there", status=503)
+    harness = ScheduleHarness()
+    harness.create(HOOK, enabled=True)
+    harness.answer = failed("nobody is there", status=503)
     page = look("about:blank")
     page.clock.install()
-    [run] = shop.act("hook/trigger")["touched"]
-    page.goto(f"{served(shop.world)}/runs/{run['id']}")
+    [run] = harness.act("hook/trigger")["touched"]
+    page.goto(f"{served(harness.world)}/runs/{run['id']}")
     expect(page.locator("#run")).to_contain_text("No response yet")
-    shop.settle()
+    harness.settle()
     page.clock.run_for(EVERY)
     expect(page.locator("#run")).to_contain_text("nobody is there")
-    shop.close()
+    harness.close()
 
 
 def test_a_reload_keeps_the_focus_on_the_same_action(look, mx):

@@ -65,7 +65,9 @@ def test_an_event_during_the_load_of_its_scripts_is_shown(look, site, world):
     page.on("request", lambda request: asked.append(request.url))
     with page.expect_request("**/timetable_page.js"):
         page.goto(site)
-    assert not [url for url in asked if "/stream" in url]  # nobody would hear what it tells
+    assert not [
+        url for url in asked if "/stream" in url
+    ]  # the stream opens once all scripts are loaded
     end(world, "2015051903", "2015051904")
     held.pop().continue_()
     shows(page, "2015051904", "noop")

@@ -24,7 +24,7 @@ HERE = ("127.0.0.1", 50000)
 ELSEWHERE = ("203.0.113.9", 50000)
 
 
-class House:
+class SecuredMx:
     """An application with accounts. `vera` is a viewer, `otto` an operator, `ada` an admin."""
 
     def __init__(self, world: SchedulerHarness, folder: Path) -> None:
