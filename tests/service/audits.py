@@ -1,4 +1,4 @@
-"""Audits of a system whose result is kept in its store, as commands make them."""
+"""Audits a system and stores the result, as commands do."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from tests.service.scheduler_harness import SchedulerHarness
 
 
 def audit(system: SchedulerHarness) -> None:
-    """Makes one, and stores its result."""
+    """Audits the system and stores the result."""
     reads = Reads(system.store, system.bus, system.deployment, system.clock)
     audited(system.store, reads.audit, system.clock, lambda _done, _total: None)

@@ -1,4 +1,4 @@
-"""Files of schedules, as they are typed."""
+"""Schedule files."""
 
 from __future__ import annotations
 

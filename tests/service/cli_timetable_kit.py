@@ -9,7 +9,7 @@ PERIOD = "2015051801"
 
 
 def failing(deployed):
-    """Has the hour of PERIOD fail as often as it may."""
+    """Has the hour of PERIOD fail at all its attempts."""
 
     def fail(_task):
         raise OSError("no such disk")

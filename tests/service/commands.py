@@ -33,7 +33,7 @@ class Commands:
         return self.out + self.err
 
     def run(self, *argv: str) -> int:
-        """The exit code."""
+        """Runs a command; returns its exit code."""
         self._capsys.readouterr()
         code = main(argv)
         self.out, self.err = self._capsys.readouterr()
@@ -41,17 +41,17 @@ class Commands:
         return code
 
     def ok(self, *argv: str) -> str:
-        """What a command printed that must succeed."""
+        """Runs a command that must succeed; returns what it printed."""
         assert self.run(*argv) == 0, self.text
         return self.out
 
     def json(self, *argv: str, code: int = 0) -> Any:
-        """What a command printed as JSON."""
+        """Runs a command; returns its JSON output."""
         assert self.run(*argv, "--json") == code, self.text
         return json.loads(self.out)
 
     def open_system(self) -> SchedulerHarness:
-        """The deployment of the project itself, moved on by hand, in the store of the home."""
+        """A harness for the deployment of the project, over the store of the home."""
         project = compose.open_project()
         store = SqliteStore.open(project.settings.store_file)
         return SchedulerHarness(project.deployment, START, NOW, store)

@@ -11,7 +11,7 @@ met: list[Workplace] = []
 
 
 class Visitor(Daemon):
-    """Looks at its workplace and leaves."""
+    """Records its workplace and ends."""
 
     def start(self) -> None:
         self.workplace.store.facts.set("visitor", self.workplace.owner)
@@ -19,7 +19,7 @@ class Visitor(Daemon):
 
 
 class Patient(Daemon):
-    """Asks the operating system for its own end, and waits for it."""
+    """Sends itself SIGTERM, and waits until it is asked to stop."""
 
     def start(self) -> None:
         os.kill(os.getpid(), signal.SIGTERM)

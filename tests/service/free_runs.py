@@ -22,13 +22,13 @@ SECOND = "20150520120007"  # NOW, as the timeperiod of a run
 
 
 def a_free_process(name: str = "Report", **fields: Any) -> FreerunProcess:
-    """A free-run process that needs nothing but a name."""
+    """A free-run process; all fields but its name have defaults."""
     given = {"classname": "tests.nothing", "token": name, "present_on_boxes": (".*",), **fields}
     return FreerunProcess(name=name, **given)
 
 
 def a_system(*free: FreerunProcess, tree: bool = True) -> SchedulerHarness:
-    """A system with these processes; unless told otherwise with a tree of one process as well."""
+    """A system with these processes and, by default, a tree of one process."""
     trees = {"site": [a_process("Site", HOURLY, source="raw", sink="site")]} if tree else {}
     managed = a_deployment(trees)
     processes = {**managed.processes, **{process.name: process for process in free}}
@@ -51,7 +51,7 @@ def a_run(key: str = "due:1", process: str = "Report", **fields: Any) -> Run:
 
 
 def launch(system: SchedulerHarness, *runs: Run) -> list[UnitOfWork]:
-    """Stores the runs and their units, and tells the workers, in one step."""
+    """Stores the runs and their units, and publishes their messages, in one batch."""
     process = system.deployment.freerun()[runs[0].program]
     with system.store.batch() as batch:
         system.store.runs.create(runs, "a test")
@@ -66,7 +66,7 @@ def unit(system: SchedulerHarness, run: Run) -> UnitOfWork:
 
 
 def another_runner(system: SchedulerHarness, process: str, owner: str, work: Any) -> UnitRunner:
-    """One more worker of a process; whoever makes it closes it."""
+    """One more worker of a process; the caller closes it."""
     return UnitRunner(system.workplace(process, owner), work, ("domain",))
 
 
@@ -85,7 +85,7 @@ def carry_out(
 
 
 def events(system: SchedulerHarness, units: Sequence[UnitOfWork]) -> list[str]:
-    """What the journal tells of these units and their runs, in order."""
+    """The journal events of these units and their runs, in order."""
     ids = {one.id for one in units}
     return [e.event for e in system.store.journal.since(0, 10_000) if e.unit in ids]
 

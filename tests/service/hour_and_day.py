@@ -31,7 +31,7 @@ def fail(_task: Task) -> Outcome:
 
 
 def claimed(system: SchedulerHarness, process: str) -> UnitOfWork:
-    """A unit of the process, in the hands of somebody who never concludes it."""
+    """A unit of the process, claimed by a worker that never concludes it."""
     consumer = system.bus.consumer(process)
     with system.store.batch() as batch:
         hints = [Hint(d.message.unit, d.message.attempt) for d in consumer.take(9, batch)]

@@ -1,4 +1,4 @@
-"""Leases that are renewed seldom: in tests in which hours pass, most turns would only do that."""
+"""Longer leases for tests in which hours pass: most turns would otherwise only renew leases."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 from synergy.runtime import leadership
 
-SHORT = 300.0  # seconds; in less than that it may matter how long a lease lasts
+SHORT = 300.0  # seconds; shorter times keep the usual leases
 RENEW_SECONDS = 60.0
 # Fifteen times the usual values.
 SELDOM = {"RENEW_SECONDS": RENEW_SECONDS, "VALID_SECONDS": 150.0, "WAIT_SECONDS": 270.0}
@@ -16,10 +16,9 @@ SELDOM = {"RENEW_SECONDS": RENEW_SECONDS, "VALID_SECONDS": 150.0, "WAIT_SECONDS"
 
 @contextmanager
 def seldom_renewed(seconds: float, renew: Callable[[], object]) -> Iterator[float]:
-    """For so many seconds to pass: how many may, at most, between two turns.
+    """Yields the longest time between two turns while `seconds` pass.
 
-    `renew` renews the leases that are held: at first until after the next turn, at the end for as
-    long as usual.
+    `renew` renews the held leases: first for the longer time, at the end for the usual time.
     """
     if seconds < SHORT:
         yield leadership.RENEW_SECONDS

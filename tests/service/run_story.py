@@ -1,4 +1,4 @@
-"""What must hold of the journal of runs."""
+"""Checks of the journal of runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MOVES = {
 
 
 def assert_legal(store: Store) -> None:
-    """Each run is told of from its beginning, moves as the table says, and is launched once."""
+    """Each run is journaled from its start, makes legal moves, and is launched at most once."""
     known: dict[str, str] = {}
     launches: Counter[str] = Counter()
     seq = 0

@@ -17,11 +17,11 @@ from tests.service.scheduler_harness import SchedulerHarness, copy_rows
 FIRST, SECOND, THIRD = "2015051704", "2015051705", "2015051706"
 
 
-LIMIT = 60.0  # seconds of real time that anything may take
+LIMIT_SECONDS = 60.0  # the longest real time that a step may take
 
 
 def a_system(**fields: object) -> SchedulerHarness:
-    """Three hours wait for the worker of one hourly process, whose heartbeat is quick."""
+    """A system in which three hours wait for a worker with a short heartbeat interval."""
     given = {"timeout": 20.0, "heartbeat_timeout": 0.6, **fields}
     hour = a_process("Hour", HOURLY, source="raw", sink="hour", **given)
     system = SchedulerHarness(a_deployment({"site": [hour]}))
@@ -37,7 +37,7 @@ def the_unit(system: SchedulerHarness, period: str) -> UnitOfWork:
 
 
 class Hanging:
-    """Work that hangs in one period, once: until the heartbeat has seen what it was to see."""
+    """Work that hangs once, in one period, until `until` returns."""
 
     def __init__(self, system: SchedulerHarness, period: str, until: Callable[[], None]) -> None:
         self._system = system
@@ -52,7 +52,7 @@ class Hanging:
         self.runner = runner
 
     def run(self) -> None:
-        """One group; the worker that would have ended itself does nothing more."""
+        """Carries out one group, then closes the worker."""
         consumer = self._system.bus.consumer("Hour")
         try:
             self.runner.round(consumer)
@@ -70,21 +70,21 @@ class Hanging:
         self.ended.set()
 
     def until_ended(self) -> None:
-        assert self.ended.wait(LIMIT)
+        assert self.ended.wait(LIMIT_SECONDS)
 
 
 def soon(condition: Callable[[], bool]) -> None:
-    """Waits until the heartbeat has brought something about."""
+    """Waits until the heartbeat thread has made the condition true."""
     clock = threading.Event()
-    for _ in range(int(LIMIT / 0.02)):
+    for _ in range(int(LIMIT_SECONDS / 0.02)):
         if condition():
             return
         clock.wait(0.02)
-    raise AssertionError("it never comes about")
+    raise AssertionError("the condition never became true")
 
 
 def timed_out(system: SchedulerHarness, period: str = FIRST) -> None:
-    """Has the present unit take as long as it may, until it is ended."""
+    """Lets the timeout of the unit pass, and waits until the heartbeat has ended it."""
     system.clock.advance(20)
     soon(lambda: the_unit(system, period).state is UnitState.INVALID)
 

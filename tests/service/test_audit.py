@@ -23,20 +23,20 @@ def catching_up():
     return system
 
 
-def test_periods_that_a_scheduler_at_work_has_not_come_to_are_explained(catching_up):
+def test_periods_that_a_working_scheduler_has_not_reached_are_explained(catching_up):
     result = catching_up.audit()
     assert result.unexplained == ()
     assert result.accounted == result.expected
     assert result.unfinished > 1000
 
 
-def test_they_are_not_once_it_has_ceased_to_work(catching_up):
+def test_unfinished_periods_are_unexplained_once_the_scheduler_has_stopped(catching_up):
     catching_up.clock.advance(11)
     result = catching_up.audit()
     assert len(result.unexplained) == min(result.unfinished, 1000)
 
 
-def test_a_period_that_it_has_passed_by_is_not_explained(catching_up):
+def test_a_period_that_the_scheduler_passed_over_is_unexplained(catching_up):
     place = catching_up.timetable().place("Hour")
     forgotten = move_job(
         place, place.level.start + 3, JobMove.START_OVER, OPERATOR.why, OPERATOR.who

@@ -1,4 +1,4 @@
-"""Benches measure, clean up, and say what they cannot do."""
+"""Benches measure, clean up, and report what they cannot measure."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ mkdir -p "$4/bin" && cp "$0" "$4/bin/python"
 
 @pytest.fixture
 def lab(tmp_path: Path) -> Iterator[Lab]:
-    """A lab in a folder that is looked at afterwards: nothing may be left in it, or run for it."""
+    """A lab in a folder; at the end the folder must be empty, and no process may use it."""
     yield Lab(compose.HERE, tmp_path, lambda done, total: None, with_others=False)
     assert list(tmp_path.iterdir()) == []
     assert processes_of(tmp_path) == []
@@ -73,7 +73,7 @@ def processes_of(folder: Path) -> list[str]:
             if str(folder).encode() in (process / "environ").read_bytes():
                 found.append((process / "cmdline").read_text())
         except OSError:
-            continue  # it ended meanwhile, or is not ours to look at
+            continue  # it has ended, or belongs to another user
     return found
 
 
@@ -102,7 +102,9 @@ def test_a_bench_measures_and_cleans_up(
     assert any(figure.is_met is not None for figure in figures)
 
 
-def test_without_a_browser_its_figures_say_so(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_browser_the_figure_gives_the_reason(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     (figure,) = mx_pages.measure(lab, 100)
     assert (figure.value, figure.why_not) == (None, mx_pages.NO_CHROMIUM)
@@ -135,7 +137,7 @@ def test_an_interrupt_leaves_no_supervisor_behind(lab: Lab) -> None:
         interrupted()
 
 
-def test_a_process_that_cannot_start_ends_the_bench_with_what_it_said(lab: Lab) -> None:
+def test_a_process_that_cannot_start_ends_the_bench_with_its_output(lab: Lab) -> None:
     with lab.stage(NOOP) as stage, pytest.raises(BenchFailed, match="no such process: Nobody"):
         stage.start("Nobody")
 
@@ -180,7 +182,7 @@ def test_round_trips_are_counted_in_a_database_that_is_gone_afterwards(
 ) -> None:
     (found,) = chosen(["trips"], ["store"])
     figures = {f.name: f.value for f in found.measure(replace(lab, store=mongodb_url), 10)}
-    # One update notes any number of publications.
+    # One update marks any number of units as published.
     assert figures["note that it was published, one by one"] == 1
     assert figures["note that it was published, groups of 10"] == 0.1
     for step in ("create", "claim", "conclude, no rows", "all, without rows"):
@@ -191,7 +193,7 @@ def test_round_trips_are_counted_in_a_database_that_is_gone_afterwards(
         assert urlsplit(mongodb_url).path.removeprefix("/") not in client.list_database_names()
 
 
-def test_round_trips_are_counted_in_no_store_that_is_in_use(lab: Lab, mongodb_url: str) -> None:
+def test_round_trips_are_not_counted_in_an_existing_database(lab: Lab, mongodb_url: str) -> None:
     MongoStore.open(mongodb_url).close()
     with pytest.raises(BenchFailed, match="a MongoDB database that does not exist yet"):
         trips.measure(replace(lab, store=mongodb_url), 1)
@@ -212,8 +214,8 @@ def test_units_over_rabbitmq_are_measured_beside_the_floor(
         assert figures[name].why_not == bus.LEFT_OUT
 
 
-def test_others_are_measured_on_the_same_broker(lab: Lab, rabbitmq_url: str) -> None:
-    """In the user's cache, as a bench would: their environment is made once."""
+def test_other_libraries_are_measured_on_the_same_broker(lab: Lab, rabbitmq_url: str) -> None:
+    """Their environment is made once, in the user's cache, as a bench would do."""
     try:
         python = str(others.python(lab.say))
     except others.NotInstalled as error:
@@ -231,10 +233,10 @@ def test_a_failing_process_of_the_bench_is_reported_with_its_output(
         bus.race(stage, nobody, sys.executable, rabbitmq_url, 60)
 
 
-def test_an_environment_that_cannot_be_made_says_why_and_is_not_taken_for_one(
+def test_an_environment_that_cannot_be_made_gives_the_reason_and_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The interpreter makes the environment quickly here: a script, whose `pip` is ours."""
+    """A script replaces the interpreter, so that the environment is made quickly."""
     interpreter = tmp_path / "python"
     interpreter.write_text(FAKE.format(python=sys.executable))
     interpreter.chmod(0o755)

@@ -20,7 +20,7 @@ from synergy.errors import NotFound
 from workers.access_log.lines import parse
 
 
-def test_no_names_are_all_that_need_no_server_or_those_whose_server_is_named() -> None:
+def test_without_names_the_given_servers_decide_which_benches_run() -> None:
     assert chosen([]) == [found for found in BENCHES if not found.server]
     assert [found.name for found in chosen(["idle", "units"])] == ["units", "idle"]
     assert [found.name for found in chosen([], ["bus"])] == ["bus"]
@@ -84,7 +84,7 @@ def test_numbers_are_shown_to_three_places(value: float, expected: str) -> None:
     assert command.shown(value) == expected
 
 
-def test_the_log_is_the_same_each_time_and_like_a_real_one() -> None:
+def test_the_generated_log_is_repeatable_and_realistic() -> None:
     lines = list(islice(accesslog.log_lines(), 3000))
     assert lines == list(islice(accesslog.log_lines(), 3000))
     entries = [parse(line.rstrip("\n").encode()) for line in lines]

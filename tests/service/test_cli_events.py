@@ -17,7 +17,7 @@ trigger: {partition: {dataset: visits, n: 2}}
 """
 
 
-def test_events_one_by_one(home, file):
+def test_events_are_emitted_one_by_one_and_listed(home, file):
     home.ok("schedule", "add", file(LOADS), "--enable")
     said = home.ok("event", "emit", "PARTITION", "visits", "--partitions", "2", "--id", "a")
     assert "recorded: PARTITION visits 2015-05-20 12:00:00Z" in said
@@ -83,7 +83,7 @@ def test_warnings_about_many_events_are_limited(home, file):
     assert len(warnings) == 11
 
 
-def test_an_event_for_a_schedule_that_is_disabled(home, file):
+def test_an_event_for_a_disabled_schedule_reports_that_none_listens(home, file):
     home.ok("schedule", "add", file(IMPORT))
     emitted = home.ok("event", "emit", "FILE", "/data/in/x")
     assert "no enabled schedule listens to it" in emitted

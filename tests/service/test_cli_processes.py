@@ -65,7 +65,7 @@ def test_start_and_stop_need_a_supervisor_and_otherwise_change_nothing(commands,
     assert {a.process for a in deployed.store.boxes.assignments(BOX) if not a.is_on} == {DAY}
 
 
-def test_the_text_of_a_process_names_what_it_is_declared_with(commands, deployed):
+def test_process_show_prints_the_declaration(commands, deployed):
     text = commands.ok("process", "show", DAY)
     for word in ("daily", "site_hourly", "site_daily", "continuous", "every 60"):
         assert word in text
@@ -86,14 +86,14 @@ def test_a_box_is_synced_without_switching_anything_back_on(commands, deployed):
     assert commands.ok("box", "id") == f"{BOX}\n"
 
 
-def test_a_process_that_is_off_everywhere_is_told_when_a_box_starts_it(commands, deployed):
+def test_box_start_warns_if_the_process_is_switched_off_everywhere(commands, deployed):
     commands.ok("box", "sync")
     commands.ok("box", "stop", "EventStreamGenerator")
     commands.ok("box", "start", "EventStreamGenerator")
     assert "launch.py process on EventStreamGenerator" in commands.err
 
 
-def test_the_shell_has_the_deployment_at_hand(commands, deployed, monkeypatch):
+def test_the_shell_provides_the_deployment(commands, deployed, monkeypatch):
     deployed.schedule()
     lines = "print(reads.why('SiteDailyAggregator', '2015051700').state.word)\n"
     monkeypatch.setattr(sys, "stdin", io.StringIO(lines))
@@ -101,7 +101,9 @@ def test_the_shell_has_the_deployment_at_hand(commands, deployed, monkeypatch):
 
 
 @pytest.mark.parametrize(("ended_well", "code"), [(True, 0), (False, 1)])
-def test_a_process_is_run_here(commands, monkeypatch, ended_well, code):
+def test_process_start_with_console_runs_the_process_in_this_terminal(
+    commands, monkeypatch, ended_well, code
+):
     ran = []
 
     def run_process(project, name, instance, *, console):

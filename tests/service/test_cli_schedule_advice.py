@@ -1,4 +1,4 @@
-"""What the commands of schedules advise to do next, and how they print tables."""
+"""Schedule commands advise the next step; the format of their tables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from synergy.model.unit_of_work import Hint
 from tests.service.cli_schedule_kit import NIGHTLY
 from tests.service.commands import NOW
 
-NOBODY = "no agent is at work"
+NO_AGENT = "no agent is at work"
 
 
 def a_run(store, **fields: object) -> Run:
@@ -27,20 +27,20 @@ def a_run(store, **fields: object) -> Run:
     return run
 
 
-def test_where_no_agent_is_at_work_what_waits_for_one_says_so(home, deployed, file):
+def test_commands_warn_if_no_agent_is_at_work(home, deployed, file):
     path = file(NIGHTLY)
     home.ok("schedule", "add", path, "--enable")
     for argv in (["list"], ["show", "nightly"], ["pending"], ["trigger", "nightly", "--dry-run"]):
         home.ok("schedule", *argv)
-        assert NOBODY in home.err, argv
+        assert NO_AGENT in home.err, argv
         assert "supervisor start" in home.err
     assert deployed.store.leases.take(None, DECIDER, "elsewhere/boot/1/1/word") is not None
     for argv in (["list"], ["show", "nightly"], ["pending"], ["trigger", "nightly", "--dry-run"]):
         home.ok("schedule", *argv)
-        assert NOBODY not in home.err, argv
+        assert NO_AGENT not in home.err, argv
 
 
-def test_a_run_that_failed_says_where_its_output_is_and_how_to_launch_it_again(home, deployed):
+def test_a_failed_run_names_the_commands_for_its_log_and_its_retry(home, deployed):
     run = a_run(deployed.store, detail=RunDetail(cause={"remark": "by hand, me"}))
     shown = home.ok("schedule", "run", run.id)
     assert f"launch.py unit log {run.id}" in home.err
@@ -62,7 +62,7 @@ def test_the_progress_of_a_run_is_shown(home, deployed):
     assert f"launch.py unit log {run.id}" in home.err
 
 
-def test_what_a_run_waited_for_is_not_what_it_waits_for(home, deployed):
+def test_reasons_of_an_ended_run_are_shown_in_the_past_tense(home, deployed):
     waits = RunDetail(waits=("outside of 02:00-03:00 UTC",))
     ended = a_run(deployed.store, state=RunState.ABORTED, detail=waits)
     assert "waited for  outside of 02:00" in home.ok("schedule", "run", ended.id)
@@ -79,13 +79,13 @@ def test_a_refused_address_names_the_setting_that_allows_it(home, deployed):
     assert "SYNERGY_WEBHOOK_NETWORKS" in home.err
 
 
-def test_a_run_that_is_only_thought_of_has_no_id(home, file):
+def test_a_dry_run_of_a_trigger_has_no_run_id(home, file):
     home.ok("schedule", "add", file(NIGHTLY))
     assert home.json("schedule", "trigger", "nightly", "--dry-run")["run"] is None
     assert home.json("schedule", "trigger", "nightly")["run"]
 
 
-def test_a_run_that_is_done_has_nothing_to_be_told(home, deployed):
+def test_a_processed_run_has_no_advice(home, deployed):
     request = {"target": "sqs:jobs", "body": "b", "budget": 300.0, "headers": {}}
     run = a_run(deployed.store, request=request, state=RunState.PROCESSED, reason="")
     assert "budget  5 min" in home.ok("schedule", "run", run.id)
@@ -99,13 +99,13 @@ def test_the_cause_of_a_run_is_shown(home, deployed):
     assert "caused by  Import 2015052000 failed; events a, b (the newest of 7)\n" in shown
 
 
-def test_a_disabled_schedule_names_the_command_that_lets_it_begin(home, file):
+def test_a_disabled_schedule_names_the_command_that_enables_it(home, file):
     home.ok("schedule", "add", file(NIGHTLY))
     home.ok("schedule", "show", "nightly")
     assert "launch.py schedule enable nightly" in home.err
 
 
-def test_what_is_to_be_canceled_and_is_neither_run_nor_job(home):
+def test_cancel_of_neither_a_run_nor_a_job_is_not_found(home):
     assert home.run("schedule", "cancel", "none") == 3
     assert "no such run or one-off job: none" in home.err
 
@@ -139,7 +139,7 @@ def test_the_nearest_of_very_many_names_is_found_with_few_reads(home, deployed):
     assert "did you mean tenant-1234-report?" in home.err
 
 
-def test_which_jobs_are_shown_only_by_the_name_of_their_schedule(home, file):
+def test_help_of_pending_explains_when_collecting_jobs_are_shown(home, file):
     shown = " ".join(home.ok("schedule", "pending", "-h").split())
     assert "its job that still collects events (pending_trigger)" in shown
     assert "default: of all schedules, without such jobs" in shown
@@ -201,7 +201,7 @@ def test_a_file_that_begins_like_json_may_be_yaml(home, file):
         ("{name: x, 5: b}", "5 is not a text"),
     ],
 )
-def test_a_file_that_begins_like_json_and_is_neither(home, file, text, words):
+def test_a_file_that_begins_like_json_and_is_invalid_gives_the_reason(home, file, text, words):
     assert home.run("schedule", "add", file(text), "--dry-run") == 2
     assert words in home.err
 
@@ -232,7 +232,7 @@ def test_a_list_has_reasons_only_where_there_are_some(home, file):
 
 
 @pytest.mark.parametrize(("columns", "longest"), [(60, 24), (120, 81)])
-def test_words_take_what_room_a_terminal_has(monkeypatch, columns, longest):
+def test_long_texts_are_shortened_to_the_width_of_the_terminal(monkeypatch, columns, longest):
     monkeypatch.setenv("COLUMNS", str(columns))
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     rows: list[list[object]] = [["nightly", "word " * 40, "2015-05-20 12:00:00Z", None]]

@@ -12,7 +12,7 @@ trigger: {any_of: [{all_of: [at 06:00, {partition: visits}]}, every 3600]}
 """
 
 
-def test_a_preview_of_what_is_stored_and_of_what_is_only_written(home, deployed, file):
+def test_stored_schedules_and_files_are_previewed(home, deployed, file):
     home.ok("schedule", "add", file(TWO))
     before = everything(deployed)
     shown = home.ok("schedule", "preview", "nightly", "--from", "2026-03-28", "--to", "2026-03-30")
@@ -29,14 +29,14 @@ def test_a_preview_of_what_is_stored_and_of_what_is_only_written(home, deployed,
     assert everything(deployed) == before
 
 
-def test_a_preview_to_before_its_beginning(home, file):
+def test_a_preview_that_ends_before_it_begins_is_refused(home, file):
     argv = ["schedule", "preview", "--file", file(NIGHTLY), "--from", "2026-12-01"]
     assert home.run(*argv, "--to", "2026-11-30") == 2
     assert "--from comes after --to" in home.err
     assert "not due in this time" in home.ok(*argv, "--to", "2026-12-01")
 
 
-def test_a_preview_of_times_that_are_not_enough(home, file):
+def test_a_preview_says_that_its_due_times_alone_start_no_run(home, file):
     shown = home.ok("schedule", "preview", "--file", file(PARTS))
     assert "it runs when all parts are" in home.err
     assert "at 06:00 every day, UTC; every 3600: every hour" in shown
@@ -44,7 +44,7 @@ def test_a_preview_of_times_that_are_not_enough(home, file):
     assert "it runs when all parts are" not in home.err
 
 
-def test_a_preview_of_what_is_sent_when_something_happens(home, file):
+def test_a_preview_of_event_triggers_shows_what_a_run_sends(home, file):
     shown = home.ok("schedule", "preview", "--file", file(IMPORT + "payload: here\n"))
     assert "what a run would send:\nhere\n" in shown
     assert "what the first of them would send:\nhere\n" in home.ok(

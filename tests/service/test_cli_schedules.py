@@ -67,7 +67,7 @@ def test_a_file_of_schedules_is_added_and_shown(home, file):
         assert "s3cret" not in text
 
 
-def test_a_file_of_json_from_standard_input(home, monkeypatch):
+def test_schedules_are_added_as_json_from_standard_input(home, monkeypatch):
     class Typed:
         buffer = io.BytesIO(b'[{"name": "a", "target": "sqs:jobs", "trigger": "every 60"}]')
 
@@ -96,7 +96,7 @@ def test_a_file_with_mistakes_lists_all_of_them_and_adds_nothing(home, deployed,
     assert everything(deployed) == before
 
 
-def test_a_file_that_cannot_be_read(home, deployed, file, tmp_path):
+def test_a_file_that_cannot_be_read_is_refused(home, deployed, file, tmp_path):
     before = everything(deployed)
     assert home.run("schedule", "add", str(tmp_path / "none.yaml")) == 3
     assert home.run("schedule", "add", file("name: [\n")) == 2
@@ -132,7 +132,7 @@ def test_dry_runs_show_and_do_nothing(home, deployed, file):
     assert everything(deployed) == before
 
 
-def test_changes_and_what_is_refused(home, deployed, file):
+def test_schedules_are_changed_by_commands_and_impossible_changes_are_refused(home, deployed, file):
     home.ok("schedule", "add", file(TWO))
     assert home.run("schedule", "add", file(TWO)) == 4
     assert "there are already hourly, nightly" in home.err
@@ -151,7 +151,7 @@ def test_changes_and_what_is_refused(home, deployed, file):
     assert home.run("schedule", "remove", "hourly") == 3
 
 
-def test_a_run_by_hand(home, file):
+def test_a_triggered_run_is_listed_and_shown(home, file):
     home.ok("schedule", "add", file(TWO))
     id_ = home.json("schedule", "trigger", "hourly", "--reason", "a test")["run"]
     (run,) = home.json("schedule", "runs", "hourly")["items"]

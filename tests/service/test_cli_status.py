@@ -16,14 +16,14 @@ BAD = "2015051801"
 
 @pytest.fixture
 def done(deployed):
-    """Everything is done, and somebody decides about schedules."""
+    """A system whose work is done, with an agent that decides about schedules."""
     deployed.settle()
     deployed.store.leases.take(None, DECIDER, "an agent")
     return deployed
 
 
 def fail(system):
-    """An hour fails, as often as it is tried."""
+    """Has an hour fail at all its attempts."""
     system.write("single_session", BAD, 5)
 
     def work(_task):
@@ -38,13 +38,13 @@ def fail(system):
     assert system.state(HOUR, BAD) is JobState.FAILED
 
 
-def test_where_there_is_no_store_it_cannot_tell(commands):
+def test_the_status_is_unknown_without_a_store(commands):
     assert commands.run("status") == 5
     assert "launch.py supervisor start" in commands.err
     assert not commands.home.exists()
 
 
-def test_before_the_first_start_it_cannot_tell(commands, deployed):
+def test_the_status_is_unknown_before_the_first_start(commands, deployed):
     assert commands.run("status") == 5
     assert commands.out.startswith("cannot tell: the timetable has no first hour yet")
     assert commands.json("status", code=5)["is_well"] is None
@@ -72,7 +72,7 @@ def test_findings_are_shown_with_their_age_and_remedy(commands, done):
     assert finding["helps"][0]["path"] == "/api/v1/jobs/retry"
 
 
-def test_without_the_bus_it_cannot_tell(commands, done, monkeypatch):
+def test_the_status_is_unknown_without_the_bus(commands, done, monkeypatch):
     def no_bus(*_):
         raise MessagingUnavailable("the broker is away")
 

@@ -12,7 +12,7 @@ from synergy.supervisor.lock import HomeLock
 from tests.service.commands import SESSIONS
 
 
-def nobody_answers(monkeypatch):
+def without_terminal(monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.StringIO(""))
 
 
@@ -22,14 +22,14 @@ def answer(monkeypatch, text):
     monkeypatch.setattr(sys, "stdin", typed)
 
 
-def test_queues_are_listed_and_purged_only_when_one_is_sure(commands, deployed, monkeypatch):
+def test_queues_are_listed_and_purged_only_after_confirmation(commands, deployed, monkeypatch):
     with deployed.store.batch() as batch:
         deployed.bus.publish(SESSIONS, [EventsMessage([{}])], batch)
     queues = {q["name"]: q["waiting"] for q in commands.json("queue", "list")["queues"]}
     assert queues[SESSIONS] == 1
     purge = ("queue", "purge", SESSIONS)
     assert commands.json(*purge, "--dry-run")["dropped"] == 1
-    nobody_answers(monkeypatch)
+    without_terminal(monkeypatch)
     assert commands.run(*purge) == 4
     assert "--yes" in commands.err
     answer(monkeypatch, "no\n")
@@ -64,11 +64,11 @@ def test_a_store_is_made_once(commands):
     assert commands.run("timetable", "show") == 4  # there is a store, but no timetable yet
 
 
-def test_a_store_is_reset_only_when_one_is_sure_and_nothing_runs(commands, monkeypatch):
+def test_a_store_is_reset_only_after_confirmation_and_when_nothing_runs(commands, monkeypatch):
     system = commands.open_system()
     system.schedule()
     system.store.close()
-    nobody_answers(monkeypatch)
+    without_terminal(monkeypatch)
     assert commands.run("store", "reset") == 4
     answer(monkeypatch, "yes\n")
     assert commands.run("store", "reset") == 4

@@ -1,4 +1,4 @@
-"""`launch.py supervisor …`, as far as no process has to be started."""
+"""`launch.py supervisor …`, where it starts no process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.service.commands import BOX
 
 @pytest.fixture
 def start_with(monkeypatch):
-    """Has a start end with a given report, after the changes that it is told of."""
+    """Replaces the start: it reports these changes, and ends with this report."""
 
     def install(report, *changes):
         configs = []
@@ -133,7 +133,7 @@ def test_a_restart_starts_only_what_has_stopped(commands, start_with, monkeypatc
     assert len(configs) == 1
 
 
-def test_a_stop_that_is_only_tried_stops_nothing(commands):
+def test_a_dry_run_of_a_stop_stops_nothing(commands):
     held = HomeLock(commands.home)
     assert held.acquire()
     try:

@@ -16,7 +16,7 @@ PROJECT = Path(__file__).parents[2]
 
 @pytest.fixture
 def steps(monkeypatch):
-    """The modules that are run, in order; those in `failing` fail."""
+    """Records the modules that are run, in order; those in `failing` fail."""
     ran = []
     failing = set()
 
@@ -44,7 +44,7 @@ def test_every_test_is_in_one_part():
     found = [path.removeprefix("--ignore=") for part in command.PARTS for path in part.words]
     assert all((PROJECT / path).exists() for path in found)
     run = {word for part in command.PARTS for word in part.words if not word.startswith("--")}
-    # What one part leaves out another one runs, and one runs all that no other does.
+    # What one part ignores, another runs; one part runs everything else.
     assert set(found) == run
     assert any(all(path.startswith("--ignore=") for path in part.words) for part in command.PARTS)
 
@@ -70,7 +70,7 @@ def test_tests_that_fail_fail_the_check(commands, steps):
     assert "failed: tests\n" in commands.err
 
 
-def test_arguments_are_pytests_alone(commands, steps):
+def test_with_arguments_only_pytest_is_run(commands, steps):
     ran, failing = steps
     commands.ok("test", "-k", "time or tree", "tests/unit", "-x")
     assert ran == [["pytest", "-k", "time or tree", "tests/unit", "-x"]]
@@ -99,7 +99,7 @@ def succeeds_the_second_time(name):
 
 
 class Project:
-    """Modules of tests in a folder, and what is said of them."""
+    """A small project of test modules."""
 
     def __init__(self, folder, capsys):
         self.folder = folder
@@ -112,7 +112,7 @@ class Project:
         (self.folder / name).write_text(text)
 
     def run(self, *parts):
-        """What came of the parts, and the lines that were said."""
+        """Runs the parts; returns their summary and the printed lines."""
         summary = Runner(self.folder).run(parts)
         conclude(summary)
         return summary, self._capsys.readouterr().out.splitlines()
@@ -121,7 +121,7 @@ class Project:
 @pytest.fixture
 def project(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(PROJECT))
-    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # they are not needed, and slow
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # plugins are slow, and not needed
     return Project(tmp_path, capsys)
 
 
@@ -133,7 +133,7 @@ def test_unlucky(): succeeds_the_second_time("it")
 """
 
 
-def test_a_real_test_without_luck_has_a_second_try(project):
+def test_a_flaky_test_of_real_processes_is_tried_again(project):
     project.write("test_real.py", UNLUCKY)
     summary, said = project.run(Part("real", ("test_real.py",), is_real=True))
     assert summary.is_sound
@@ -176,7 +176,7 @@ def test_tests_within_a_process_have_no_second_try(project):
     assert said[-3] == "unsteady: none"
 
 
-def test_tests_that_need_one_another_are_tried_again_together(project):
+def test_a_story_is_tried_again_as_a_whole(project):
     project.write(
         "test_tale.py",
         "import pytest\nfrom luck import succeeds_the_second_time\n"
@@ -191,7 +191,7 @@ def test_tests_that_need_one_another_are_tried_again_together(project):
     assert (summary.failed, summary.unsteady) == ([], ["test_tale.py::test_second"])
 
 
-def test_a_test_of_a_story_that_fails_at_the_second_try_only_fails(project):
+def test_a_test_of_a_story_that_fails_only_at_the_second_try_fails(project):
     project.write(
         "test_tale.py",
         "import pytest\nfrom luck import succeeds_the_second_time\n"
@@ -214,7 +214,7 @@ def test_a_test_of_a_story_that_fails_at_the_second_try_only_fails(project):
         ("teardown", "    yield\n    succeeds_the_second_time('it')\n"),
     ],
 )
-def test_a_fixture_without_luck_is_as_a_test_without(project, when, code):
+def test_a_flaky_fixture_is_tried_again_like_a_flaky_test(project, when, code):
     project.write(
         "test_real.py",
         "import pytest\nfrom luck import succeeds_the_second_time\n"
@@ -237,14 +237,14 @@ def test_a_module_that_cannot_be_read_at_first_is_tried_again(project):
     assert (summary.failed, summary.unsteady) == ([], ["test_real.py"])
 
 
-def test_a_part_that_says_nothing_of_its_tests_fails(project):
+def test_a_part_that_crashes_fails(project):
     project.write("test_real.py", "import os\ndef test_crash(): os._exit(3)\n")
     summary, said = project.run(Part("real", ("test_real.py",), is_real=True))
     assert summary.failed == ["real (pytest ended with 3)"]
     assert "failed: real (pytest ended with 3)" in said
 
 
-def test_a_part_that_is_not_there_fails(project):
+def test_a_part_whose_files_are_missing_fails(project):
     summary, _ = project.run(Part("nothing", ("test_nothing.py",)))
     assert summary.failed == ["nothing (pytest ended with 4)"]
 
@@ -263,7 +263,7 @@ def test_skipped_tests_are_counted_with_their_reasons(project):
 
 
 def test_parts_run_side_by_side(project):
-    """Each of two opens an end of a pipe, which opens only when both do."""
+    """Each of two parts opens one end of a pipe, which blocks until the other end is opened."""
     os.mkfifo(project.folder / "pipe")
     for name, mode in (("one", "O_WRONLY"), ("two", "O_RDONLY")):
         project.write(

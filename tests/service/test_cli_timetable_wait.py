@@ -1,4 +1,4 @@
-"""`launch.py timetable wait`: its end, its exit codes and what it tells."""
+"""`launch.py timetable wait`: when it ends, its exit codes and its output."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_wait_ends_when_waiting_does_not_help(commands, deployed):
     assert f"helps: launch.py timetable retry {HOUR} {PERIOD}" in commands.out
 
 
-def test_wait_is_not_deceived_by_late_data_or_by_events_on_their_way(commands, with_data):
+def test_wait_considers_late_data_and_waiting_events(commands, with_data):
     argv = ("timetable", "wait", DAY, "2015051700", "--timeout", "0")
     with with_data.store.batch() as batch:
         with_data.bus.publish("SingleSessionWorker", [EventsMessage([{}])], batch)
@@ -70,11 +70,11 @@ def test_wait_lasts_until_the_job_is_done(commands, deployed, monkeypatch):
     looked = threading.Event()
     pause = timetable_wait._pause
 
-    def tell_and_pause(*args):
+    def signal_and_pause(*args):
         looked.set()
         pause(*args)
 
-    monkeypatch.setattr(timetable_wait, "_pause", tell_and_pause)
+    monkeypatch.setattr(timetable_wait, "_pause", signal_and_pause)
     codes = []
     argv = ("timetable", "wait", DAY, "2015051800", "--timeout", "600")
     waiter = threading.Thread(target=lambda: codes.append(commands.run(*argv)))

@@ -45,7 +45,7 @@ def test_control_characters_of_workers_are_escaped(commands, deployed, requested
     assert commands.json("unit", "log", requested.id)["lines"][0]["text"] == line.text
 
 
-def test_why_a_unit_failed_is_told_on_one_line_that_no_terminal_obeys(
+def test_reasons_of_failures_are_printed_on_one_line_without_control_characters(
     commands, deployed, requested
 ):
     def work(task):

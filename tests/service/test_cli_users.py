@@ -1,4 +1,4 @@
-"""`launch.py user …`, from a machine where nobody has to log in to one with users."""
+"""`launch.py user …`: users, passwords and tokens."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ PASSWORD = "six tall blue herons"
 
 @pytest.fixture(autouse=True)
 def _quickly(monkeypatch):
-    """Hashes that cost no more than a moment."""
+    """Makes password hashes fast."""
     quick = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
     monkeypatch.setattr(passwords, "_hasher", quick)
 
 
 @pytest.fixture
 def file(commands, monkeypatch, tmp_path):
-    """The users file of the settings, which is not there yet."""
+    """The users file of the settings, which does not exist yet."""
     path = tmp_path / "secret" / "users.json"
     monkeypatch.setenv("SYNERGY_MX_USERS_FILE", str(path))
     return path
@@ -36,7 +36,7 @@ def file(commands, monkeypatch, tmp_path):
 
 @pytest.fixture
 def typed(monkeypatch):
-    """Has standard input say something."""
+    """Sets the text of standard input."""
 
     def say(text):
         monkeypatch.setattr(sys, "stdin", io.StringIO(text))
@@ -63,7 +63,7 @@ def test_without_the_setting_every_command_says_how_to_set_it(commands, argv):
     assert "SYNERGY_MX_USERS_FILE=var/mx/users.json" in commands.err
 
 
-def test_the_first_user_is_made_from_nothing(commands, file, typed):
+def test_the_first_user_creates_the_file(commands, file, typed):
     assert commands.json("user", "list") == {"users": [], "tokens": []}
     assert add(commands, typed) == "anna may log in as operator\n"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
@@ -72,7 +72,7 @@ def test_the_first_user_is_made_from_nothing(commands, file, typed):
     assert not commands.home.exists()
 
 
-def test_nothing_else_starts_until_there_is_one(commands, file):
+def test_other_commands_are_refused_until_a_user_exists(commands, file):
     assert commands.run("process", "list") == 78
     assert f"there is no file {file}: launch.py user add NAME --role admin" in commands.err
 
@@ -96,7 +96,7 @@ def test_without_a_terminal_the_password_needs_its_option(commands, file, typed)
 
 
 @pytest.mark.parametrize("password", ["", "short", "annaannaanna", "password1234", "a" * 12])
-def test_a_password_that_is_guessed_at_once_is_refused(commands, file, typed, password):
+def test_a_weak_password_is_refused(commands, file, typed, password):
     typed(password + "\n")
     assert commands.run("user", "add", "anna", "--role", "admin", "--password-stdin") == 2
     assert not file.exists()
@@ -122,7 +122,9 @@ def test_a_password_that_is_guessed_at_once_is_refused(commands, file, typed, pa
         (["token", "--revoke", "x"], 3),
     ],
 )
-def test_what_cannot_be_is_refused_and_nothing_changes(commands, file, typed, argv, code):
+def test_impossible_users_and_tokens_are_refused_and_nothing_changes(
+    commands, file, typed, argv, code
+):
     add(commands, typed)
     before = file.read_bytes()
     assert commands.run("user", *argv) == code, commands.text
@@ -130,7 +132,7 @@ def test_what_cannot_be_is_refused_and_nothing_changes(commands, file, typed, ar
     assert file.read_bytes() == before
 
 
-def test_a_user_from_beginning_to_end(commands, file, typed):
+def test_a_user_is_added_changed_and_removed(commands, file, typed):
     add(commands, typed)
     typed("nine quiet green otters\n")
     commands.ok("user", "password", "anna", "--password-stdin")
@@ -161,7 +163,7 @@ def test_a_token_is_shown_once(commands, file, typed):
     assert users(file).bearer(secret, NOW) is None
 
 
-def test_tokens_go_with_their_user(commands, file, typed):
+def test_tokens_are_removed_with_their_user(commands, file, typed):
     add(commands, typed)
     add(commands, typed, "bert")
     for name in ("anna", "bert"):

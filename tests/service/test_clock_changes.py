@@ -1,4 +1,4 @@
-"""Clocks that are wrong or set back, and a store that is away for hours."""
+"""Clocks that are wrong or set back, and an outage of the store."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.service.hour_and_day import fail, hour_and_day
 from tests.service.scheduler_harness import SchedulerHarness
 
 
-def test_periods_that_a_clock_ahead_of_time_closed_get_their_data_after_all():
+def test_periods_closed_by_a_wrong_clock_get_their_data_after_it_is_corrected():
     system = SchedulerHarness(hour_and_day())
     system.settle()
     right = system.clock.now()
@@ -18,7 +18,7 @@ def test_periods_that_a_clock_ahead_of_time_closed_get_their_data_after_all():
     system.schedule()
     system.clock.set_wall(right)
     system.schedule()
-    system.scheduler._forget()  # it comes to lead anew, with the right time
+    system.scheduler._forget()  # a restart, with the right time
     system.schedule()
     system.write("raw", "2015052014", 7)
     system.advance(4 * 3600)
@@ -39,7 +39,7 @@ def test_a_back_off_does_not_grow_when_the_clock_is_set_back():
     assert system.unit_states("Hour", hour) == [UnitState.REQUESTED]
 
 
-def test_a_store_that_is_away_for_hours_does_not_end_the_scheduler(monkeypatch):
+def test_an_outage_of_the_store_does_not_end_the_scheduler(monkeypatch):
     system = SchedulerHarness(hour_and_day())
     waits: list[float] = []
 

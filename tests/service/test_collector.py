@@ -11,7 +11,7 @@ from tests.service.hour_and_day import claimed, hour_and_day
 from tests.service.scheduler_harness import OPERATOR, SchedulerHarness
 
 
-def test_a_unit_behind_one_that_runs_for_days_is_left_alone_too():
+def test_the_collector_leaves_a_unit_behind_one_that_runs_for_days():
     system, hour = SchedulerHarness(hour_and_day(StateMachine.CONTINUOUS)), "2015052011"
     system.write("raw", hour, 1)
     system.schedule()
@@ -52,7 +52,7 @@ def test_each_request_for_a_run_of_the_collector_is_served():
     assert sorted(runs) == ["", "Hour"]
 
 
-def test_units_that_no_message_reached_are_published_by_the_collector(system):
+def test_units_whose_message_was_lost_are_published_by_the_collector(system):
     system.write("raw", "2015051701", 5)
     system.schedule()
     assert system.bus.purge("Hour") == 1

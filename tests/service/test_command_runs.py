@@ -1,4 +1,4 @@
-"""Runs that are carried out by a program: what it is told, and what its end means."""
+"""Runs that a program carries out: its arguments, environment, exit code and log."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tests.service.free_runs import (
 )
 from tests.service.scheduler_harness import SchedulerHarness
 
-TELL = "import json, os, sys; json.dump([sys.argv[1:], dict(os.environ)], open(sys.argv[1], 'w'))"
+DUMP = "import json, os, sys; json.dump([sys.argv[1:], dict(os.environ)], open(sys.argv[1], 'w'))"
 
 
 def carry_out_command(system, process="Report"):
@@ -43,16 +43,16 @@ def carry_out_command(system, process="Report"):
 
 
 def log_of(system, run):
-    """What is kept of the carrying out of a run: levels and texts."""
+    """The log of a run: levels and texts."""
     return [(line.level, line.text) for line in system.store.logs.of_unit(run.id)]
 
 
 def started_with(tmp_path, command, arguments, given, **fields):
-    """What a program is told by a run with these arguments: its arguments and environment."""
+    """The run, and the arguments and environment with which its program was started."""
     seen = tmp_path / "seen"
     process = a_free_process(
         classname=None,
-        command=(sys.executable, "-c", TELL, str(seen), *command),
+        command=(sys.executable, "-c", DUMP, str(seen), *command),
         arguments=arguments,
     )
     system = a_system(process)
@@ -88,7 +88,7 @@ def test_the_exit_code_says_how_the_run_ended(code, state, outcome):
         assert outcome_of(unit(system, run)) == (RunMove.FAIL, reason)
 
 
-def test_the_log_of_a_program_that_failed_is_what_it_wrote_and_how_it_ended(caplog):
+def test_the_log_of_a_failed_program_holds_its_output_and_exit_code(caplog):
     caplog.set_level(logging.INFO)
     command = ("sh", "-c", "echo half way; printf 'no disk\\nat all\\n' >&2; exit 3")
     system = a_system(a_free_process(classname=None, command=command))
@@ -101,7 +101,7 @@ def test_the_log_of_a_program_that_failed_is_what_it_wrote_and_how_it_ended(capl
     assert unit(system, run).reason == "CommandFailed: exit code 3: no disk\nat all"
 
 
-def test_passwords_that_a_program_writes_are_in_no_log_and_no_reason(caplog):
+def test_passwords_in_the_output_of_a_program_are_masked(caplog):
     caplog.set_level(logging.INFO)
     command = ("sh", "-c", "echo postgres://me:secret@db/x; echo http://me:secret@h >&2; exit 3")
     system = a_system(a_free_process(classname=None, command=command))
@@ -149,12 +149,12 @@ def test_a_program_gets_its_run_in_the_environment(tmp_path, monkeypatch):
         "SYNERGY_IDEMPOTENCY_KEY": f"{run.id}:1",
     }
     assert expected.items() <= environment.items()
-    assert MARKER not in environment  # which is the supervisor's alone
+    assert MARKER not in environment  # only the supervisor sets it
     given = {name: environment[name] for name in expected}
-    assert check(Path(__file__).parents[2], given).mistakes == ()  # it may be launch.py itself
+    assert check(Path(__file__).parents[2], given).mistakes == ()  # the program may be launch.py
 
 
-def test_a_program_that_a_period_triggered_is_told_the_period(tmp_path):
+def test_a_program_that_a_period_triggered_receives_the_period(tmp_path):
     command = ("${timeperiod}", "${start}..${end}", "${days}")
     cause = {"timeperiod": "2015051900", "start": "2015051900", "end": "2015052000", "days": 9}
     _, argv, environment = started_with(
@@ -164,7 +164,7 @@ def test_a_program_that_a_period_triggered_is_told_the_period(tmp_path):
     assert environment["SYNERGY_TIMEPERIOD"] == "2015051900"
 
 
-def test_a_program_is_told_how_the_period_ended_and_in_which_generation(tmp_path):
+def test_a_program_receives_state_and_generation_of_its_period(tmp_path):
     command = ("${state}", "${generation}")
     cause = {"timeperiod": "2015051900", "status": "given_up", "generation": 2}
     _, argv, _ = started_with(tmp_path, command, {}, {}, detail=RunDetail(cause=cause))
@@ -176,7 +176,7 @@ def test_without_a_period_there_is_no_state_and_no_generation(tmp_path):
     assert argv == ["", "", "end"]
 
 
-def test_an_argument_that_was_called_state_before_keeps_its_meaning(tmp_path):
+def test_a_declared_argument_named_state_wins_over_the_state_of_the_period(tmp_path):
     cause = {"timeperiod": "2015051900", "status": "processed", "generation": 2}
     _, argv, _ = started_with(
         tmp_path, ("${state}",), {"state": "Bavaria"}, {}, detail=RunDetail(cause=cause)
@@ -184,7 +184,7 @@ def test_an_argument_that_was_called_state_before_keeps_its_meaning(tmp_path):
     assert argv == ["Bavaria"]
 
 
-def test_arguments_of_a_run_fill_only_what_the_entry_names(tmp_path):
+def test_arguments_of_a_run_replace_only_declared_arguments(tmp_path):
     command = ("${days}", "${site}", "${more}", "${home}")
     given = {"days": 1, "more": "x", "home": "/elsewhere", "run": "0", "timeperiod": "1"}
     _, argv, _ = started_with(tmp_path, command, {"days": 7, "site": "a"}, given)
@@ -202,13 +202,13 @@ def test_arguments_of_a_run_fill_only_what_the_entry_names(tmp_path):
         "日",
     ],
 )
-def test_what_is_put_in_is_data_and_stays_one_argument(tmp_path, value):
+def test_a_value_stays_one_argument_whatever_it_contains(tmp_path, value):
     command = ("before", "${days}", "--days=${days}", "after")
     _, argv, _ = started_with(tmp_path, command, {"days": 7}, {"days": value})
     assert argv == ["before", value, f"--days={value}", "after"]
 
 
-def test_a_value_that_no_program_can_be_given_fails_its_own_run_only():
+def test_a_value_with_a_null_character_fails_only_its_own_run():
     process = a_free_process(classname=None, command=("true", "${x}"), arguments={"x": ""})
     system = a_system(process)
     runs = [a_run(f"due:{n}", request={"arguments": {"x": x}}) for n, x in enumerate("a\0b")]
@@ -222,11 +222,11 @@ def test_a_value_that_no_program_can_be_given_fails_its_own_run_only():
     ]
 
 
-def test_commands_of_jobs_know_of_no_runs(tmp_path):
+def test_the_run_placeholder_is_not_replaced_in_commands_of_jobs(tmp_path):
     seen = tmp_path / "seen"
     process = a_process(
         "Hour", HOURLY, classname=None, settle=0.0,
-        command=(sys.executable, "-c", TELL, str(seen), "${timeperiod}", "${end}", "${run}"),
+        command=(sys.executable, "-c", DUMP, str(seen), "${timeperiod}", "${end}", "${run}"),
     )  # fmt: skip
     system = SchedulerHarness(a_deployment({"t": [process]}), start="2015052011")
     system.clock.advance(1)
@@ -252,5 +252,7 @@ def test_a_program_that_takes_too_long_is_ended_with_all_that_it_started(tmp_pat
         assert runner.round(consumer)
     [done] = [u for u in system.store.units.unfinished() if u.state is UnitState.INVALID]
     assert (done.reason, done.failures) == ("timed out after 0.5 s", 1)
-    until(lambda: start_time(int(left.read_text())) is None)  # what is killed ends when it can
+    until(
+        lambda: start_time(int(left.read_text())) is None
+    )  # a killed process may end a moment later
     assert ended == []  # the program was ended, not its worker

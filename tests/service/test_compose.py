@@ -51,7 +51,7 @@ ENVIRON = {
 
 @pytest.fixture(autouse=True)
 def _process_as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Undoes what belongs to a process of its own: signals, logging, the module path."""
+    """Restores the state of this process: signals, logging, the module path."""
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setattr(threading, "excepthook", threading.excepthook)
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
@@ -83,7 +83,7 @@ def project(path: Path) -> compose.Project:
 
 @pytest.fixture
 def begun(project: compose.Project) -> compose.Project:
-    """One with a store."""
+    """A project with a store."""
     compose.prepare_store(project.settings)
     return project
 
@@ -93,7 +93,7 @@ def log_of(project: compose.Project, name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines]
 
 
-def test_mistakes_of_settings_and_context_come_together(path: Path) -> None:
+def test_mistakes_of_settings_and_context_are_reported_together(path: Path) -> None:
     (path / "context.py").write_text("process_context = 5\ntimetable_context = {}\n")
     with pytest.raises(ConfigurationError) as raised:
         compose.open_project(path, {"SYNERGY_MX_PORT": "x"})
@@ -116,7 +116,7 @@ def test_an_unknown_process_comes_with_the_nearest_name(project: compose.Project
 
 
 def test_the_agents_queue_is_made_with_those_of_processes(project: compose.Project) -> None:
-    """By `store init`: where boxes have the least rights, their agents may not make it."""
+    """`store init` makes it, because the rights of an agent may not suffice."""
     names = {"Visitor", "Patient", "Failing", "Program"}
     assert set(project.queues) == {DELIVERIES} | names
 
@@ -165,7 +165,7 @@ def test_the_second_instance_has_its_own_log(begun: compose.Project) -> None:
     assert [line["instance"] for line in log_of(begun, "Visitor.2")] == [2, 2]
 
 
-def test_a_signal_is_the_wish_to_stop(begun: compose.Project) -> None:
+def test_a_signal_stops_the_process(begun: compose.Project) -> None:
     assert compose.run_process(begun, "Patient")
     assert log_of(begun, "Patient")[-1]["event"] == "process.stopped"
 
@@ -181,7 +181,7 @@ def test_a_failure_is_in_the_log_and_nowhere_else(
 
 
 def test_a_process_without_a_store_says_so_and_makes_none(project: compose.Project) -> None:
-    """What was moved away comes back, and would find another in its place."""
+    """A store that was only moved away must not find a new one in its place."""
     with pytest.raises(StorageUnavailable, match="store init"):
         compose.run_process(project, "Visitor")
     assert log_of(project, "Visitor")[-1]["event"] == "process.failed"

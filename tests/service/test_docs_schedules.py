@@ -1,4 +1,4 @@
-"""The documentation: its schedules are valid, and its commands can be typed."""
+"""The documentation: its schedules are valid, and its commands can be parsed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ SCHEDULES = [
     for page in PAGES
     for number, text in enumerate(blocks(page, "yaml"))
 ]
-INLINE = re.compile(r"`(launch\.py [^`\s]+ [^`\s]+ [^`\n]+)`")  # without arguments: a mention
+INLINE = re.compile(
+    r"`(launch\.py [^`\s]+ [^`\s]+ [^`\n]+)`"
+)  # without arguments it is only mentioned
 COMMANDS = sorted(
     {
         command
@@ -46,13 +48,13 @@ COMMANDS = sorted(
 )
 
 
-def test_there_is_something_to_look_at():
+def test_the_documentation_has_schedules_and_commands():
     assert len(SCHEDULES) >= 10
     assert len(COMMANDS) >= 50
 
 
 @pytest.mark.parametrize("text", SCHEDULES)
-def test_each_schedule_on_a_page_is_one(text, tmp_path):
+def test_each_schedule_on_a_page_is_valid(text, tmp_path):
     file = tmp_path / "schedule.yaml"
     file.write_text(text)
     for item in read_documents(str(file)):
@@ -60,13 +62,13 @@ def test_each_schedule_on_a_page_is_one(text, tmp_path):
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_each_command_on_a_page_can_be_typed(command):
+def test_each_command_on_a_page_can_be_parsed(command):
     words = shlex.split(command, comments=True)
     arguments = main._parser(words[0]).parse_args(words)
     assert callable(arguments.run)
 
 
-def test_the_schedule_of_the_readme_is_one(home, file):
+def test_the_schedule_of_the_readme_is_valid(home, file):
     (text,) = re.findall(r"^```yaml\n(.*?)^```", (PROJECT / "README.md").read_text(), re.M | re.S)
     assert text.count("\n") == 3
     assert "tell-sales would be added" in home.ok("schedule", "add", file(text), "--dry-run")
@@ -74,7 +76,7 @@ def test_the_schedule_of_the_readme_is_one(home, file):
 
 
 def uncommented(context: str) -> str:
-    """What `context.py` is when its examples are taken in, as it says."""
+    """The text of `context.py` with its examples uncommented."""
     head, examples = context.split("schedule_context: dict[str, object] = {\n")
     examples, program = examples.split("}\n\n# The program that they run")
     entries = re.findall(r'^    # "[\w-]+": schedule_.*?^    # \),$', examples, re.M | re.S)

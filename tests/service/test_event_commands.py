@@ -1,4 +1,4 @@
-"""Events are recorded or refused, and their effects are told."""
+"""Events are recorded or refused, and their effects are reported."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def number_of_events(agents: AgentHarness) -> int:
     return len(agents.store.events.find(10_000)[0])
 
 
-def test_an_event_is_kept_as_it_was_said(agents):
+def test_an_event_is_stored_as_it_was_given(agents):
     (one,) = taken(agents, {**GOOD, "id": "load-1", "partitions": 3})
     assert one.is_new
     ((event,), _) = agents.store.events.find()
@@ -51,7 +51,7 @@ def test_an_event_is_kept_as_it_was_said(agents):
         ("PARTITION", "PARTITION"),
     ],
 )
-def test_the_types(agents, word, type_):
+def test_event_types_have_these_spellings(agents, word, type_):
     assert taken(agents, {**GOOD, "eventType": word})[0].event.type == type_
 
 
@@ -115,7 +115,7 @@ def test_each_malformed_field_is_named_and_nothing_is_stored(agents, item, reaso
     assert number_of_events(agents) == 0
 
 
-def test_all_or_none_and_every_mistake_with_its_number(agents):
+def test_mistakes_are_numbered_and_no_event_is_stored(agents):
     with pytest.raises(InvalidEvents) as caught:
         taken(agents, GOOD, without("eventType"), GOOD, {**GOOD, "partitions": 0})
     starts = [mistake.split(":")[0] for mistake in caught.value.mistakes]
@@ -178,7 +178,7 @@ def listening(agents):
     return agents
 
 
-def test_it_waits_for_an_agent_at_most_its_patience(listening):
+def test_effects_wait_for_an_agent_at_most_the_limit(listening):
     one = taken(listening, GOOD)
     waited: list[float] = []
     found = effects(listening.store, one, waited.append)
@@ -186,7 +186,7 @@ def test_it_waits_for_an_agent_at_most_its_patience(listening):
     assert sum(waited) == pytest.approx(WAIT_SECONDS)
 
 
-def test_it_waits_no_longer_than_the_agent_needs(listening):
+def test_effects_are_reported_as_soon_as_an_agent_has_decided(listening):
     member = listening.member()
     one = taken(listening, GOOD)
     found = effects(listening.store, one, lambda _: member.rest())
@@ -197,7 +197,7 @@ def test_it_waits_no_longer_than_the_agent_needs(listening):
     assert causes(run) == {one[0].event.id}
 
 
-def test_runs_of_other_events_are_not_its_own(listening):
+def test_runs_of_other_events_are_not_effects(listening):
     member = listening.member()
     first = taken(listening, GOOD)
     member.rest()

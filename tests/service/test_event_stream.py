@@ -36,7 +36,7 @@ def deployment() -> Deployment:
 
 
 class Wire:
-    """What the stream writes to: facts, a batch, a queue."""
+    """Replaces what the stream writes to: facts, a batch, a queue."""
 
     def __init__(self, start: str | None) -> None:
         self.facts = self
@@ -104,7 +104,7 @@ def test_without_a_timetable_the_stream_waits(deployment: Deployment) -> None:
     assert wire.events == events_between(SECOND - 30 * 60, SECOND)
 
 
-def test_then_events_come_when_their_time_has_come(deployment: Deployment) -> None:
+def test_new_events_are_sent_when_they_are_due(deployment: Deployment) -> None:
     wire, clock = Wire("2026112106"), SteppedClock(NOW)
     generator = stream(deployment, wire, clock)
     until_done(generator)

@@ -35,7 +35,7 @@ def two_trees():
     return SchedulerHarness(a_deployment({"a": [a], "b": [b, hour]}, {"b": ("a",)}))
 
 
-def test_a_job_skipped_with_a_given_up_one_returns_with_it():
+def test_a_job_skipped_because_of_a_given_up_job_is_processed_after_it():
     system = two_trees()
     system.write("raw", DAY, 5)
     rounds(system, {"A": fails, "B": copy_rows})
@@ -47,7 +47,7 @@ def test_a_job_skipped_with_a_given_up_one_returns_with_it():
     assert system.rows("b") == {DAY: 11}
 
 
-def test_a_parent_returns_with_its_given_up_children():
+def test_a_parent_skipped_with_its_given_up_children_is_processed_after_them():
     system = a_system(on_failure=OnFailure.SKIP)
     hours = [f"20150517{hour:02}" for hour in range(24)]
     for hour in hours:
@@ -63,7 +63,7 @@ def test_a_parent_returns_with_its_given_up_children():
 
 
 @pytest.mark.parametrize("has_failed", [False, True])
-def test_children_of_a_day_that_is_skipped_only_with_another_one_are_not_skipped(has_failed):
+def test_children_of_a_day_skipped_because_of_its_dependency_are_not_skipped(has_failed):
     system = two_trees()
     system.write("raw", DAY, 5)
     system.write("hours", BAD, 5)
@@ -81,7 +81,7 @@ def test_children_of_a_day_that_is_skipped_only_with_another_one_are_not_skipped
     assert system.state("Hour", BAD) is PROCESSED
 
 
-def test_a_new_scheduler_knows_what_is_skipped_only_with_others():
+def test_a_restarted_scheduler_knows_which_jobs_were_skipped_because_of_others():
     system = two_trees()
     system.write("raw", DAY, 5)
     rounds(system, {"A": fails, "B": copy_rows})
@@ -92,7 +92,7 @@ def test_a_new_scheduler_knows_what_is_skipped_only_with_others():
     assert system.state("B", DAY) is PROCESSED
 
 
-def test_failed_dependants_of_a_group_are_looked_at_when_its_checkpoint_is_done():
+def test_failed_dependants_of_a_group_are_given_up_when_its_checkpoint_is_done():
     hour = a_process("Hour", HOURLY, source="raw", sink="hour", max_attempts=1, time_grouping=5)
     dep = a_process(
         "Dep", HOURLY, source="other", sink="dep", max_attempts=1, on_failure=OnFailure.SKIP
@@ -108,7 +108,7 @@ def test_failed_dependants_of_a_group_are_looked_at_when_its_checkpoint_is_done(
     assert [system.state("Dep", at) for at in ("2015051703", BAD)] == [GIVEN_UP, GIVEN_UP]
 
 
-def test_a_process_may_say_that_failures_are_skipped_and_is_told_so_until_it_is_acknowledged():
+def test_with_on_failure_skip_a_given_up_period_is_reported_until_acknowledged():
     system = a_failed_hour(on_failure=OnFailure.SKIP)
     assert system.state("Hour", BAD) is GIVEN_UP
     assert system.rows("day") == {DAY: 10}
@@ -135,7 +135,7 @@ def test_nothing_is_given_up_while_its_period_is_open():
     assert system.state("Hour", NOW) is GIVEN_UP
 
 
-def test_data_that_comes_later_brings_back_what_was_given_up_but_not_what_was_acknowledged():
+def test_late_data_reprocesses_given_up_periods_but_not_acknowledged_ones():
     system = a_failed_hour(on_failure=OnFailure.SKIP)
     system.write("raw", BAD, 6, key="late")
     system.advance(15)

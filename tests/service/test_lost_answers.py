@@ -18,7 +18,7 @@ HOUR = "2015052010"
 
 @pytest.fixture
 def requested() -> SchedulerHarness:
-    """A system with a requested unit, whose store takes one operation at a time."""
+    """A system with a requested unit, whose store commits each write by itself."""
     system = SchedulerHarness(hour_and_day(), store=PiecemealStore(lambda _is_write: None))
     system.write("raw", HOUR, 1)
     system.schedule()
@@ -27,7 +27,7 @@ def requested() -> SchedulerHarness:
 
 @contextmanager
 def lost_answers(system: SchedulerHarness, method: str) -> Iterator[None]:
-    """The store does what it is asked, and the answer does not arrive."""
+    """Calls of the method take effect, but raise as if the answer was lost."""
     units = system.store.units
     real = getattr(units, method)
 

@@ -29,7 +29,7 @@ def upkeep(system):
     return Maintenance(system.store, system.bus, system.deployment)
 
 
-def test_a_box_gets_what_it_lacks_and_nothing_is_switched_back_on(system, upkeep):
+def test_assign_adds_missing_processes_and_switches_none_back_on(system, upkeep):
     now = system.clock.now()
     assert upkeep.assign("b", ["Day"], OPERATOR, now, dry_run=True) == ["Day"]
     assert system.store.boxes.assignments("b") == []
@@ -63,7 +63,7 @@ def test_messages_in_quarantine_are_replayed_all_or_some_or_not_at_all(system, u
     assert events[0] == ("queue.replayed", "Events 2; because", "an operator")
 
 
-def test_purging_drops_what_waits_and_says_how_much(system, upkeep):
+def test_a_purge_drops_waiting_messages_and_returns_their_number(system, upkeep):
     now = system.clock.now()
     with system.store.batch() as batch:
         system.bus.publish("Events", [EventsMessage([]), EventsMessage([])], batch)

@@ -79,7 +79,9 @@ def test_a_store_is_reset_when_no_other_box_works_with_it(commands: Commands, ur
         assert commands.run("store", "reset", "--yes") == exits.REFUSED
         assert "box-2" in commands.err
         store.boxes.report("box-2", [], NOW - timedelta(minutes=1))
-        assert commands.run("store", "reset") == exits.REFUSED  # nobody is there to ask
+        assert (
+            commands.run("store", "reset") == exits.REFUSED
+        )  # there is no terminal to ask for confirmation
         assert store.facts.get("a") == "1"
         commands.ok("store", "reset", "--yes")
         assert store.facts.get("a") is None
@@ -110,8 +112,8 @@ def test_a_wrong_password_is_refused_without_the_secret(
     assert "secret" not in commands.text
 
 
-def test_a_message_of_another_box_is_found_without_a_bell(url: str, tmp_path: Path) -> None:
-    """Bells ring within a box; a consumer of another one looks by itself from time to time."""
+def test_a_message_of_another_box_is_found_without_a_wakeup(url: str, tmp_path: Path) -> None:
+    """Wakeups reach only consumers of the same box; those of other boxes poll."""
     with ExitStack() as stack:
         here, there = (stack.enter_context(closing(MongoStore.open(url))) for _ in "12")
         buses = [

@@ -19,7 +19,7 @@ YEARS = 3 * 365 * 24
 LIMIT = 60  # `catchup_max`, unless a schedule says otherwise
 
 
-class Town:
+class SchedulerWithAgent:
     """A system with one hourly process, and an agent beside its scheduler."""
 
     def __init__(self) -> None:
@@ -33,13 +33,13 @@ class Town:
         given = {"name": name, "target": TARGET, "trigger": trigger, **fields}
         self.schedules.create(given, OPERATOR, self.system.clock.now(), enable=True)
 
-    def live(self) -> None:
+    def settle(self) -> None:
         for _ in range(1000):
             self.system.settle()
             self.member.rest()
             if self.system.scheduler.run_once() > 0:
                 return
-        raise AssertionError("it never comes to rest")
+        raise AssertionError("the system never comes to rest")
 
     def runs(self, schedule: str) -> list[Run]:
         return all_runs(self.system, schedule)
@@ -49,10 +49,10 @@ class Town:
 
 
 @pytest.fixture
-def town():
-    town = Town()
-    yield town
-    town.close()
+def both():
+    both = SchedulerWithAgent()
+    yield both
+    both.close()
 
 
 def all_runs(place: SchedulerHarness | AgentHarness, schedule: str) -> list[Run]:
@@ -66,7 +66,7 @@ def all_runs(place: SchedulerHarness | AgentHarness, schedule: str) -> list[Run]
 
 
 def accounted(runs: list[Run]) -> Counter[str]:
-    """How often each hour was run for, or is on record."""
+    """How often each hour was launched or recorded as skipped."""
     found: Counter[str] = Counter()
     for run in runs:
         cause = run.detail.cause
@@ -85,35 +85,35 @@ def hours(first: str, number: int) -> list[str]:
     return [HOURLY.timeperiod(ordinal + n) for n in range(number)]
 
 
-def test_years_without_data_trigger_nothing_unless_noop_is_named(town):
+def test_years_without_data_trigger_nothing_unless_noop_is_named(both):
     noop = {"process": "Site", "statuses": ["processed", "noop"]}
-    town.add("usual", {"timetable": "Site"})
-    town.add("each", {"timetable": noop}, payload="${timeperiod}")
-    town.live()
-    town.system.timetable_commands.extend("2012051700", OPERATOR, town.system.clock.now())
-    town.live()
-    assert town.runs("usual") == []
-    runs = town.runs("each")
+    both.add("usual", {"timetable": "Site"})
+    both.add("each", {"timetable": noop}, payload="${timeperiod}")
+    both.settle()
+    both.system.timetable_commands.extend("2012051700", OPERATOR, both.system.clock.now())
+    both.settle()
+    assert both.runs("usual") == []
+    runs = both.runs("each")
     launched = [run for run in runs if run.state is RunState.PROCESSED]
-    assert len(launched) == len(town.member.sender.requests) == LIMIT
-    assert len(runs) - LIMIT < 100  # records, each of many
+    assert len(launched) == len(both.member.sender.requests) == LIMIT
+    assert len(runs) - LIMIT < 100  # each record covers many hours
     years = hours("2012051700", YEARS)
     assert accounted(runs) == Counter(years)
-    assert {r.body.decode() for r in town.member.sender.requests} <= set(years)
+    assert {r.body.decode() for r in both.member.sender.requests} <= set(years)
 
 
-def test_a_range_that_is_skipped_triggers_nothing_unless_skipped_is_named(town):
+def test_a_range_that_is_skipped_triggers_nothing_unless_skipped_is_named(both):
     skipped = {"process": "Site", "statuses": "skipped"}
-    town.add("usual", {"timetable": "Site"})
-    town.add("each", {"timetable": skipped})
-    town.live()
-    system, years = town.system, hours("2012051700", YEARS)
+    both.add("usual", {"timetable": "Site"})
+    both.add("each", {"timetable": skipped})
+    both.settle()
+    system, years = both.system, hours("2012051700", YEARS)
     system.timetable_commands.extend(years[0], OPERATOR, system.clock.now())
     system.skip("Site", (years[0], years[-1]), OPERATOR, system.clock.now())
-    town.live()
-    assert town.runs("usual") == []
-    assert len(town.member.sender.requests) == LIMIT
-    runs = town.runs("each")
+    both.settle()
+    assert both.runs("usual") == []
+    assert len(both.member.sender.requests) == LIMIT
+    runs = both.runs("each")
     assert accounted(runs) == Counter(years)
     assert len(runs) - LIMIT < 100
 
@@ -124,7 +124,7 @@ def agents():
 
 
 def process_each(agents: AgentHarness, first: str, number: int, generation: int = 1) -> None:
-    """The hours are processed one by one."""
+    """Processes the hours one by one."""
     ordinals = range(HOURLY.parse(first), HOURLY.parse(first) + number)
     start_over = [
         JobChange(
@@ -142,12 +142,12 @@ def process_each(agents: AgentHarness, first: str, number: int, generation: int 
     assert not agents.store.jobs.move(moves, agents.clock.now())
 
 
-def test_years_that_are_processed_are_as_many_runs_as_the_limit_and_all_on_record(agents):
+def test_years_of_processed_hours_launch_up_to_the_limit_and_record_the_rest(agents):
     agents.add("tell", trigger={"timetable": "Site"})
     agents.add("more", trigger={"timetable": "Site"}, catchup_max=100)
     member = agents.member()
     years = hours("2022051700", YEARS)
-    for begin in range(0, YEARS, 900):  # as workers finish them, an agent at work
+    for begin in range(0, YEARS, 900):  # as workers finish them while an agent runs
         some = years[begin : begin + 900]
         process_each(agents, some[0], len(some))
         member.rest()
@@ -159,7 +159,7 @@ def test_years_that_are_processed_are_as_many_runs_as_the_limit_and_all_on_recor
     assert len(member.sender.requests) == LIMIT + 100
 
 
-def test_an_old_period_that_is_done_again_triggers_while_years_are_worked_off(agents):
+def test_a_reprocessed_old_period_triggers_beyond_the_limit(agents):
     agents.add(
         "tell", trigger={"timetable": "Site"}, payload="${timeperiod} ${generation} ${state}"
     )
@@ -173,7 +173,7 @@ def test_an_old_period_that_is_done_again_triggers_while_years_are_worked_off(ag
     assert [r.body for r in member.sender.requests[LIMIT:]] == [b"2022051705 2 processed"]
 
 
-def test_recent_periods_trigger_while_years_are_worked_off(agents):
+def test_recent_periods_trigger_beyond_the_limit(agents):
     agents.add("tell", trigger={"timetable": "Site"}, payload="${timeperiod}")
     member = agents.member()
     process_each(agents, "2022051700", 1000)
@@ -185,7 +185,7 @@ def test_recent_periods_trigger_while_years_are_worked_off(agents):
     assert len(member.sender.requests) == before + RECENT
 
 
-def test_an_entry_of_years_is_not_spread_out_in_memory(agents):
+def test_a_journal_entry_of_many_years_needs_little_memory(agents):
     noop = {"process": "Site", "statuses": ["noop"]}
     for number in range(20):
         agents.add(f"s{number}", trigger={"timetable": noop})

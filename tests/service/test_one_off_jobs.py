@@ -1,4 +1,4 @@
-"""One-off jobs: they run once, and again only when they are edited before they ran."""
+"""One-off jobs run once for each time that they are given."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.service.schedule_kit import (
 )
 
 
-def test_a_job_without_a_name_is_the_same_when_it_is_asked_for_twice(agents):
+def test_an_unnamed_job_that_is_added_twice_is_one_job(agents):
     data = {"target": TARGET, "when": "2026-03-10T12:05:00Z", "payload": "x"}
     first = agents.actions.create(data, ALICE, NOW)
     before = everything(agents)
@@ -32,7 +32,7 @@ def test_a_job_without_a_name_is_the_same_when_it_is_asked_for_twice(agents):
     assert agents.actions.create({**data, "payload": "y"}, ALICE, NOW).name != first.name
 
 
-def test_a_job_that_is_past_runs_at_once(agents):
+def test_a_job_whose_time_is_past_runs_at_once(agents):
     member = agents.member()
     agents.actions.create({**JOB, "when": "2026-03-10T11:00:00Z"}, ALICE, NOW)
     member.rest()
@@ -53,7 +53,7 @@ def test_a_canceled_job_never_runs_and_has_its_record(agents):
     assert member.sender.requests == []
 
 
-def test_jobs_that_cannot_be_canceled(agents):
+def test_only_an_enabled_one_off_job_that_has_not_ended_can_be_canceled(agents):
     member = agents.member()
     agents.actions.create(JOB, ALICE, NOW)
     agents.actions.create({**JOB, "name": "off", "enabled": False}, ALICE, NOW)
@@ -114,7 +114,7 @@ def test_a_job_that_waits_when_it_is_edited_runs_as_edited(agents):
     ]
 
 
-def test_a_job_that_is_moved_runs_at_the_new_time_past_or_not(agents):
+def test_a_job_edited_to_another_time_runs_then_or_at_once_if_past(agents):
     member = agents.member()
     agents.add("job", when=AT_NOON)
     member.rest()
@@ -128,7 +128,7 @@ def test_a_job_that_is_moved_runs_at_the_new_time_past_or_not(agents):
 
 
 @pytest.mark.parametrize("ending", ["cancel", "disable"])
-def test_a_job_that_was_dropped_runs_once_it_is_enabled(agents, ending):
+def test_a_canceled_or_disabled_job_runs_once_it_is_enabled(agents, ending):
     member = agents.member()
     from_one = [{"time_window": {"start": "13:00", "end": "14:00"}}]
     agents.add("job", when=AT_NOON, constraints=from_one)

@@ -1,4 +1,4 @@
-"""Everything at one glance."""
+"""The overview: periods, units, queues, schedules and boxes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def system():
 
 @pytest.fixture
 def look(system):
-    """How everything stands."""
+    """Returns the present overview."""
     reads = Reads(system.store, system.bus, system.deployment, system.clock)
     schedules = ScheduleReads(system.store, system.deployment, system.clock)
     standing = AuditStanding(False, 0, 0, "", None)

@@ -157,4 +157,4 @@ def test_boxes_show_what_is_assigned_and_what_was_seen(system, reads):
     system.clock.advance(SILENT_AFTER.total_seconds() + 1)
     first, _ = reads.boxes()
     assert (first.age, first.is_silent) == (46, True)
-    assert reads.process("Hour").boxes[0].running == 0  # as far as anybody knows
+    assert reads.process("Hour").boxes[0].running == 0  # as far as reports show

@@ -1,4 +1,4 @@
-"""Work over RabbitMQ goes on, whatever happens to it, and whatever it is fed."""
+"""Work over RabbitMQ survives failures of the broker and invalid messages."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ from tests.servers import rabbitmq as servers
 from tests.servers.rabbitmq import Broker, Node
 
 HOURS = 800
-SOME = 100  # units after which something happens
-LIMIT = 240.0
+FIRST_UNITS = 100  # processed units, after which the broker fails
+LIMIT_SECONDS = 240.0
 CLOCK = SystemClock()
 
 
@@ -47,7 +47,7 @@ def broker(rabbitmq: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         yield broker
 
 
-class Plant:
+class RabbitSystem:
     """A scheduler and two workers, each with a store and a bus of its own, as processes have."""
 
     def __init__(self, folder: Path, url: str) -> None:
@@ -108,20 +108,20 @@ class Plant:
         return finished_jobs(self.store, ["Work"])
 
     def until(self, count: int) -> None:
-        """Waits until so many units are processed; asks the collector to look now and then."""
+        """Waits until `count` units are processed; requests collector runs meanwhile."""
         maintenance = Maintenance(self.store, self.bus, self.deployment)
-        deadline = CLOCK.monotonic() + LIMIT
+        deadline = CLOCK.monotonic() + LIMIT_SECONDS
         look_at = CLOCK.monotonic() + 5
         while self.processed() < count:
             assert CLOCK.monotonic() < deadline, f"{self.processed()} of {count} are processed"
             assert self._failures == []
-            if CLOCK.monotonic() >= look_at:  # as it does by itself each minute
+            if CLOCK.monotonic() >= look_at:  # instead of waiting for its run each minute
                 look_at += 5
                 maintenance.request_collection("", False, Actor("a test", ""), CLOCK.now())
             self.stop.wait(0.05)
 
     def check(self) -> None:
-        """Everything is done, once, and accounted for."""
+        """Waits until all jobs are done; each was attempted once, and the audit finds no gap."""
         self.until(HOURS - 1)
         now = CLOCK.now()
         found = audit(self.store, load_timetable(self.store, self.deployment, now), now)
@@ -131,15 +131,17 @@ class Plant:
 
 
 @pytest.fixture
-def plant(tmp_path: Path, broker: Broker, monkeypatch: pytest.MonkeyPatch) -> Iterator[Plant]:
+def system(
+    tmp_path: Path, broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[RabbitSystem]:
     monkeypatch.setattr(reconnecting, "RULE", replace(reconnecting.RULE, longest=1.0))
-    plant = Plant(tmp_path, broker.url)
-    plant.bus.declare([plant.process.queue])
-    plant.bus.purge(plant.process.queue)
+    system = RabbitSystem(tmp_path, broker.url)
+    system.bus.declare([system.process.queue])
+    system.bus.purge(system.process.queue)
     try:
-        yield plant
+        yield system
     finally:
-        plant.end()
+        system.end()
 
 
 @pytest.fixture
@@ -148,73 +150,73 @@ def node(broker: Broker) -> Node:
     return broker.node
 
 
-def restart(node: Node, _plant: Plant) -> None:
+def restart(node: Node, _system: RabbitSystem) -> None:
     node.stop_app()
     node.start_app()
 
 
-def kill_and_empty(node: Node, _plant: Plant) -> None:
-    """Killed, and with nothing left of its queues and messages."""
+def kill_and_empty(node: Node, _system: RabbitSystem) -> None:
+    """Kills the broker, and starts it without its queues and messages."""
     node.kill()
     shutil.rmtree(node.folder / "data")
     node.start()
 
 
-def purge(_node: Node, plant: Plant) -> None:
-    with closing(servers.connect(plant.url)) as connection:
+def purge(_node: Node, system: RabbitSystem) -> None:
+    with closing(servers.connect(system.url)) as connection:
         connection.channel().queue_purge("synergy.Work")
 
 
-def stand_still(node: Node, plant: Plant) -> None:
-    """Until it is noticed."""
+def stand_still(node: Node, system: RabbitSystem) -> None:
+    """Pauses the broker until the bus notices it."""
     node.pause()
     with pytest.raises(MessagingUnavailable):
-        plant.bus.depths()
+        system.bus.depths()
     node.go_on()
 
 
-def close_connections(node: Node, _plant: Plant) -> None:
+def close_connections(node: Node, _system: RabbitSystem) -> None:
     node.close_connections()
 
 
 @pytest.mark.parametrize(
     "happens", [restart, kill_and_empty, purge, stand_still, close_connections]
 )
-def test_work_is_done_whatever_happens_to_the_broker(
-    plant: Plant, node: Node, happens: Callable[[Node, Plant], None]
+def test_all_work_is_done_after_a_failure_of_the_broker(
+    system: RabbitSystem, node: Node, happens: Callable[[Node, RabbitSystem], None]
 ) -> None:
-    plant.begin()
-    plant.until(SOME)
-    happens(node, plant)
-    plant.check()
+    system.begin()
+    system.until(FIRST_UNITS)
+    happens(node, system)
+    system.check()
 
 
-def test_work_begins_when_the_broker_comes(plant: Plant, node: Node) -> None:
-    plant.bus.close()
+def test_work_begins_when_the_broker_becomes_available(system: RabbitSystem, node: Node) -> None:
+    system.bus.close()
     node.stop_app()
-    plant.bus = plant.a_bus(plant.store)
-    plant.begin()
+    system.bus = system.a_bus(system.store)
+    system.begin()
     node.start_app()
-    plant.check()
+    system.check()
 
 
-def test_rubbish_stops_nothing(plant: Plant) -> None:
+def test_invalid_messages_stop_no_work(system: RabbitSystem) -> None:
     rubbish = {
         b"\xff\x00": "not JSON",
         encode(EventsMessage([])): "expected a unit",
         b'{"v":1,"type":"unit","unit":7,"attempt":1}': "neither a unit nor events",
     }
-    ours = plant.store.facts.set_default(DEPLOYMENT, "ours")
-    servers.put(plant.url, "Work", rubbish, ours)
-    servers.put(plant.url, "Work", [encode(UnitMessage("u", 1))], "another")
-    plant.begin()
-    plant.until(SOME)
-    done, _ = plant.store.units.find("Work", limit=SOME)
-    # A second time, with an attempt that is no more, and one that is not yet.
+    ours = system.store.facts.set_default(DEPLOYMENT, "ours")
+    servers.put(system.url, "Work", rubbish, ours)
+    servers.put(system.url, "Work", [encode(UnitMessage("u", 1))], "another")
+    system.begin()
+    system.until(FIRST_UNITS)
+    done, _ = system.store.units.find("Work", limit=FIRST_UNITS)
+    # Repeated messages, with a past, the present and a future attempt.
     again = [encode(UnitMessage(unit.id, attempt)) for unit in done for attempt in (0, 1, 2)]
-    servers.put(plant.url, "Work", again, ours)
-    plant.check()
-    reasons = {dead.body: dead.reason for dead in plant.bus.dead()}
+    servers.put(system.url, "Work", again, ours)
+    system.check()
+    reasons = {dead.body: dead.reason for dead in system.bus.dead()}
     assert len(reasons) == len(rubbish) + 1
     for body, reason in rubbish.items():
         assert reason in reasons[body]

@@ -17,7 +17,7 @@ from tests.service.slow_units import (
 )
 
 
-def test_a_worker_that_beats_and_does_not_end_what_takes_too_long_loses_it():
+def test_a_timed_out_unit_is_taken_from_a_worker_that_still_sends_heartbeats():
     system = a_system(heartbeat_timeout=60.0)
     claimed, _units = claims_of_the_units(system)
     claimed.next()
@@ -48,7 +48,7 @@ def test_a_unit_that_no_worker_ever_took_is_not_given_up():
     assert system.rows("hour")[FIRST] == 1
 
 
-def test_a_unit_that_was_begun_is_given_up_in_the_end():
+def test_a_started_unit_is_given_up_after_its_life_support():
     system = a_system(life_support=3600.0, max_attempts=99)
 
     def fail(task: Task) -> Outcome:

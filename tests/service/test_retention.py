@@ -1,4 +1,4 @@
-"""What is past its retention is deleted, all of it by the scheduler that runs the collector."""
+"""Records past their retention are deleted by the scheduler that leads the collector."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PassTime = Callable[[float], None]
 
 @pytest.fixture
 def pass_time(agents: AgentHarness) -> PassTime:
-    """Seconds pass; agents work, and then what is due is deleted."""
+    """Lets seconds pass; agents work, then expired records are deleted."""
     pruner = Pruner(agents.store, agents.clock, DEFAULT)
 
     def pass_time(seconds: float) -> None:
@@ -49,7 +49,7 @@ def pass_time(agents: AgentHarness) -> PassTime:
     return pass_time
 
 
-def test_old_runs_and_events_are_forgotten(agents: AgentHarness, pass_time: PassTime):
+def test_old_runs_and_events_are_deleted(agents: AgentHarness, pass_time: PassTime):
     agents.add("job", when=NOW.isoformat())
     agents.event("TABLE", "t", NOW)
     member = agents.member()
@@ -70,7 +70,7 @@ def stored(store: Store, *names: str) -> list[bool]:
     return [store.payloads.get(name) is not None for name in names]
 
 
-def test_bodies_that_nothing_refers_to_are_forgotten(agents: AgentHarness, pass_time: PassTime):
+def test_payloads_without_a_reference_are_deleted(agents: AgentHarness, pass_time: PassTime):
     agents.add("kept", cron="0 0 1 1 *", payload="a" * 70_000)
     agents.add("removed", cron="0 0 1 1 *", payload="b" * 70_000)
     agents.add("failed", when=NOW.isoformat(), payload="c" * 70_000)
@@ -87,7 +87,11 @@ def test_bodies_that_nothing_refers_to_are_forgotten(agents: AgentHarness, pass_
     member.rest()
     assert stored(agents.store, *names) == [True, True, True]
     pass_time(3601)
-    assert stored(agents.store, *names) == [True, False, True]  # what failed may be sent again
+    assert stored(agents.store, *names) == [
+        True,
+        False,
+        True,
+    ]  # a failed delivery may be sent again
 
 
 def _refused():
@@ -162,7 +166,7 @@ def test_operations_and_answers_are_deleted_hourly_however_many(
     assert [one.id for one in store.operations.find()[0]] == ["waits"]
 
 
-def test_the_scheduler_that_has_the_collector_deletes_at_the_ages_that_are_set() -> None:
+def test_the_scheduler_that_leads_the_collector_applies_the_configured_retention() -> None:
     system = SchedulerHarness(site_and_client())
     retention = Retention(answers=timedelta(hours=2), journal=timedelta(hours=3))
     scheduler = Scheduler(replace(system.workplace("", "s-1"), retention=retention))

@@ -42,7 +42,7 @@ ROWS: list[dict[str, Any]] = [
 
 @pytest.fixture(params=["sqlite", "mongomock", "mongodb"])
 def system(request: pytest.FixtureRequest) -> Iterator[SchedulerHarness]:
-    """A deployment whose worker of hours has one hour to do."""
+    """A deployment in which one hour waits for its worker."""
     store: Any
     match request.param:
         case "sqlite":
@@ -142,7 +142,7 @@ def test_nan_becomes_null_where_the_sink_allows_it(system: SchedulerHarness) -> 
     ]
 
 
-def test_a_report_shows_them_as_text(system: SchedulerHarness) -> None:
+def test_a_report_shows_values_as_text(system: SchedulerHarness) -> None:
     assert attempt(system, ROWS) == ""
     first, _ = collections.rows(system.store.documents, DEPLOYMENT, "hour")
     assert first == {

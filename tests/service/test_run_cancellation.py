@@ -23,7 +23,7 @@ def agents(agents):
 
 
 def with_unit(agents: AgentHarness, run: Run) -> Run:
-    """The same with its unit of work."""
+    """Adds the unit of work of the run."""
     process = agents.deployment.freerun()["Report"]
     with agents.store.batch() as batch:
         launch_worker(agents.store, agents.bus, [run], process, NOW, "an agent", batch)
@@ -49,7 +49,7 @@ def test_pending_runs_are_canceled(agents, state):
     assert run_of(agents, run.id) == after
 
 
-def test_with_a_worker_s_run_its_unit_is_canceled(agents):
+def test_canceling_a_run_of_a_worker_cancels_its_unit(agents):
     run = with_unit(agents, a_run(agents, RunState.LAUNCHED, "report"))
     agents.actions.cancel(run.id, ALICE, NOW)
     assert run_of(agents, run.id).state is RunState.CANCELED
@@ -76,7 +76,9 @@ def test_launched_and_finished_runs_are_not_canceled(agents):
     assert everything(agents) == before
 
 
-def test_a_worker_that_begins_at_that_moment_wins(agents, monkeypatch):
+def test_a_cancellation_is_tried_again_if_a_worker_claims_the_unit_at_that_moment(
+    agents, monkeypatch
+):
     run = with_unit(agents, a_run(agents, RunState.LAUNCHED, "report"))
     before = agents.runs()
     move = type(agents.store.units).move
@@ -87,7 +89,7 @@ def test_a_worker_that_begins_at_that_moment_wins(agents, monkeypatch):
         return move(self, moves, now)
 
     monkeypatch.setattr(type(agents.store.units), "move", begun_first)
-    # What the worker did in our batch went with it; the second time round nobody interferes.
+    # The claim was made within the batch that is rolled back; the second try is not disturbed.
     agents.actions.cancel(run.id, ALICE, NOW)
     assert before != agents.runs()
     (unit,) = agents.store.units.get([run.id])

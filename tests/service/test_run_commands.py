@@ -25,7 +25,7 @@ def agents(agents):
 
 
 @pytest.mark.parametrize("is_enabled", [True, False])
-def test_triggered_it_is_sent_at_once_whatever_holds_it_back(agents, is_enabled):
+def test_a_triggered_delivery_is_sent_at_once_despite_constraints(agents, is_enabled):
     if is_enabled:
         agents.actions.enable("hook", ALICE, NOW)
     a_run(agents, RunState.LAUNCHED, key="due:other", not_before=NOW + timedelta(hours=1))
@@ -80,7 +80,7 @@ def test_a_long_payload_is_filled_in_when_it_is_sent(agents):
     assert request.body == b"long " + b"x" * 70_000
 
 
-def test_schedules_that_cannot_be_triggered(agents):
+def test_a_schedule_without_a_usable_process_cannot_be_triggered(agents):
     agents.store.controls.set_on("Report", False, "bob", "", NOW)
     before = everything(agents)
     with pytest.raises(Refused, match="Report is switched off"):
@@ -113,7 +113,7 @@ def test_a_delivery_that_failed_is_sent_again_with_its_key_and_a_fresh_budget(ag
     assert {request.scheduled_at for request in member.sender.requests} == {NOW}
 
 
-def test_a_worker_s_run_that_failed_is_taken_up_once_by_another_run(agents):
+def test_a_failed_run_of_a_worker_is_retried_once_by_another_run(agents):
     run = a_run(agents, RunState.FAILED, "report", reason="broke", attempt=1)
     again = agents.actions.retry(run.id, ALICE, NOW + timedelta(hours=1))
     assert again.id != run.id
@@ -129,7 +129,7 @@ def test_a_worker_s_run_that_failed_is_taken_up_once_by_another_run(agents):
 
 
 @pytest.mark.parametrize("state", [s for s in RunState if s is not RunState.FAILED])
-def test_only_what_failed_is_launched_again(agents, state):
+def test_only_failed_runs_are_launched_again(agents, state):
     run = a_run(agents, state)
     before = everything(agents)
     with pytest.raises(Refused, match=f"is {state.value}: only what has failed"):
@@ -137,7 +137,7 @@ def test_only_what_failed_is_launched_again(agents, state):
     assert everything(agents) == before
 
 
-def test_runs_that_cannot_be_launched_again(agents):
+def test_unknown_runs_and_runs_of_a_switched_off_process_are_not_launched_again(agents):
     run = a_run(agents, RunState.FAILED, "report")
     agents.store.controls.set_on("Report", False, "bob", "", NOW)
     before = everything(agents)
@@ -161,7 +161,7 @@ def test_a_run_launched_by_another_first_is_refused(agents, monkeypatch):
     assert everything(agents) == before
 
 
-def test_all_that_failed_is_launched_again_of_one_schedule_or_of_all(agents, monkeypatch):
+def test_failed_runs_of_one_or_of_all_schedules_are_launched_again(agents, monkeypatch):
     monkeypatch.setattr("synergy.queries.schedules.run_successors.PAGE", 3)
     hooks = [a_run(agents, RunState.FAILED, key=f"due:{n}") for n in range(7)]
     reports = [a_run(agents, RunState.FAILED, "report", key=f"due:{n}") for n in range(4)]

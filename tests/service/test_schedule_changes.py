@@ -1,4 +1,4 @@
-"""Schedules are edited, enabled, disabled and removed, also while others change them."""
+"""Schedules are edited, enabled, disabled and removed, also during concurrent changes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.service.schedule_kit import (
 
 
 def a_pending_run(agents: AgentHarness, name: str, **fields: Any) -> Run:
-    """One that waits for its constraints, as an agent would have decided."""
+    """A run that waits for its constraints, as an agent stores it."""
     given = {
         "id": f"pending-of-{name}", "schedule": name, "key": "due:x", "due_at": NOW, "version": 1,
         "state": RunState.PENDING_CONSTRAINT, "program": "https://receiver.example:443",
@@ -51,14 +51,14 @@ def test_an_edit_makes_a_version_with_fresh_progress(agents):
     assert row.progress["begun"] == "2026-03-10T12:05:00Z"
     versions = [(v.version, v.who) for v in agents.store.schedules.versions("loads")]
     assert versions == [(2, ALICE.who), (1, ALICE.who)]
-    # what it had collected has a record, with the reason
+    # the collected event is recorded, with the reason
     (record,) = agents.runs("loads")
     assert (record.state, record.key) == (RunState.ABORTED, "events:e1")
     assert record.reason == "superseded by version 2"
     assert record.detail.cause["count"] == 1
 
 
-def test_an_edit_drops_what_waits_of_the_version_before(agents):
+def test_an_edit_aborts_pending_runs_of_the_previous_version(agents):
     agents.actions.create(NOON, ALICE, NOW, enable=True)
     a_pending_run(agents, "noon")
     launched = a_pending_run(agents, "noon", id="l", key="due:y", state=RunState.LAUNCHED)
@@ -70,7 +70,7 @@ def test_an_edit_drops_what_waits_of_the_version_before(agents):
     assert runs["l"] == launched
 
 
-def test_an_edit_of_a_disabled_one_leaves_it_disabled(agents):
+def test_an_edit_of_a_disabled_schedule_leaves_it_disabled(agents):
     agents.actions.create(NOON, ALICE, NOW)
     agents.actions.replace("noon", {**NOON, "priority": 1}, ALICE, NOW)
     row = stored(agents, "noon")
@@ -126,7 +126,7 @@ def test_a_refused_edit_changes_nothing(agents, name, data, error, reason):
     assert everything(agents) == before
 
 
-def test_an_edit_dry(agents):
+def test_a_dry_run_of_an_edit_changes_nothing(agents):
     agents.actions.create(LOADS, ALICE, NOW, enable=True)
     before = everything(agents)
     made = agents.actions.replace("loads", {**LOADS, "priority": 3}, ALICE, NOW, dry_run=True)
@@ -134,7 +134,7 @@ def test_an_edit_dry(agents):
     assert everything(agents) == before
 
 
-def test_enabling_and_disabling(agents):
+def test_enabling_and_disabling_are_stored_and_journaled(agents):
     agents.actions.create(NOON, ALICE, NOW)
     assert agents.actions.enable("noon", ALICE, NOW).is_enabled
     assert stored(agents, "noon").wake_at == NOW + timedelta(days=1)
@@ -153,7 +153,7 @@ def test_disabling_without_a_reason_records_who_did_it(agents):
     assert stored(agents, "noon").reason == "disabled by an operator"
 
 
-def test_disabling_drops_what_is_pending_with_the_reason(agents):
+def test_disabling_aborts_pending_runs_with_the_reason(agents):
     agents.actions.create(LOADS, ALICE, NOW, enable=True)
     member = agents.member()
     agents.event("PARTITION", "visits", NOW)
@@ -196,7 +196,7 @@ def test_enabling_an_enabled_schedule_is_refused_and_the_reverse(agents, action)
 
 
 @pytest.mark.parametrize("action", ["enable", "disable", "remove", "trigger", "cancel_job"])
-def test_what_there_is_not(agents, action):
+def test_unknown_names_are_not_found(agents, action):
     before = everything(agents)
     with pytest.raises(NotFound, match="no such schedule: none"):
         getattr(agents.actions, action)("none", ALICE, NOW)
@@ -223,7 +223,7 @@ def test_a_schedule_without_its_program_cannot_be_enabled(agents):
     assert everything(agents) == before
 
 
-def test_removing_keeps_the_runs_and_drops_what_is_pending(agents):
+def test_removing_keeps_runs_and_aborts_pending_ones(agents):
     agents.actions.create(NOON, ALICE, NOW, enable=True)
     a_pending_run(agents, "noon")
     agents.actions.remove("noon", ALICE, NOW)
@@ -242,8 +242,8 @@ def test_a_declared_schedule_is_not_removed(agents):
     assert everything(agents) == before
 
 
-class Meddling:
-    """A store's schedules, where somebody else changes a row just before each of our writes."""
+class ConcurrentlyChanged:
+    """A store's schedules; a row is changed concurrently just before each of the first writes."""
 
     def __init__(self, schedules, times: int) -> None:
         self._schedules = schedules
@@ -252,7 +252,7 @@ class Meddling:
     def __getattr__(self, name: str):
         return getattr(self._schedules, name)
 
-    def meddle(self, name: str) -> None:
+    def change_first(self, name: str) -> None:
         if self._times > 0:
             self._times -= 1
             (row,) = self._schedules.get([name])
@@ -260,11 +260,11 @@ class Meddling:
 
     def change(self, changes):
         for change in changes:
-            self.meddle(change.schedule.name)
+            self.change_first(change.schedule.name)
         return self._schedules.change(changes)
 
     def remove(self, schedule, *rest):
-        self.meddle(schedule.name)
+        self.change_first(schedule.name)
         return self._schedules.remove(schedule, *rest)
 
 
@@ -276,12 +276,12 @@ ASKED = {
 
 
 @pytest.mark.parametrize("action", ASKED)
-def test_a_row_that_keeps_changing_is_changed_in_the_end(agents, monkeypatch, action):
+def test_an_action_succeeds_after_concurrent_changes(agents, monkeypatch, action):
     agents.actions.create(LOADS, ALICE, NOW, enable=True)
-    meddling = Meddling(agents.store.schedules, times=3)
-    monkeypatch.setattr(agents.store, "schedules", meddling)
+    schedules = ConcurrentlyChanged(agents.store.schedules, times=3)
+    monkeypatch.setattr(agents.store, "schedules", schedules)
     getattr(agents.actions, action)("loads", *ASKED[action], ALICE, NOW)
-    (row,) = meddling.get(["loads"]) or [None]
+    (row,) = schedules.get(["loads"]) or [None]
     match action:
         case "replace":
             assert row.definition["priority"] == 9
@@ -292,14 +292,14 @@ def test_a_row_that_keeps_changing_is_changed_in_the_end(agents, monkeypatch, ac
 
 
 @pytest.mark.parametrize("action", ASKED)
-def test_a_row_that_never_stops_changing_is_refused_as_a_whole(agents, monkeypatch, action):
+def test_an_action_is_refused_if_the_row_never_stops_changing(agents, monkeypatch, action):
     agents.actions.create(LOADS, ALICE, NOW, enable=True)
     a_pending_run(agents, "loads")
     before = everything(agents)
-    meddling = Meddling(agents.store.schedules, times=1000)
-    monkeypatch.setattr(agents.store, "schedules", meddling)
+    schedules = ConcurrentlyChanged(agents.store.schedules, times=1000)
+    monkeypatch.setattr(agents.store, "schedules", schedules)
     with pytest.raises(Refused, match="keeps changing"):
         getattr(agents.actions, action)("loads", *ASKED[action], ALICE, NOW)
     monkeypatch.undo()
-    # The others' changes were in our batches, and went with them.
+    # The concurrent changes were made within the batches that were rolled back.
     assert everything(agents) == before

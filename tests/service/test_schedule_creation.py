@@ -24,7 +24,7 @@ from tests.service.schedule_kit import (
 )
 
 
-def test_created_through_the_api_it_is_disabled_and_waits_for_nothing(agents):
+def test_a_schedule_created_through_the_api_is_disabled(agents):
     made = agents.actions.create(NOON, ALICE, NOW)
     row = stored(agents, "noon")
     assert (row.is_enabled, row.wake_at, row.keys, row.progress) == (False, None, (), {})
@@ -54,18 +54,18 @@ def test_a_schedule_is_enabled_on_request(agents, data, enable, expected):
     assert (row.wake_at is not None) is expected
 
 
-def test_an_enabled_one_counts_nothing_from_before(agents):
+def test_a_new_schedule_ignores_earlier_events_and_due_times(agents):
     agents.event("PARTITION", "visits", NOW)
     agents.actions.create({**LOADS, "enabled": True}, ALICE, NOW)
     row = stored(agents, "loads")
     assert row.keys == ("PARTITION|visits",)
     assert row.progress["seen_events"] == 1
-    # NOW is 12:00, and what is due at this very moment is not after it
+    # NOW is 12:00; the due time at this instant does not count
     agents.actions.create({**NOON, "enabled": True}, ALICE, NOW)
     assert stored(agents, "noon").wake_at == NOW + timedelta(days=1)
 
 
-def test_several_at_once_are_one_change(agents):
+def test_several_schedules_are_created_at_once(agents):
     made = agents.actions.create_all([NOON, REPORT, JOB], ALICE, NOW, enable=True)
     assert [schedule.name for schedule in made] == ["noon", "report", "job"]
     assert agents.store.schedules.count() == 3
@@ -109,7 +109,7 @@ def test_all_mistakes_of_all_definitions_are_listed_with_their_places(agents):
     assert everything(agents) == before
 
 
-def test_the_same_name_twice_in_one_file(agents):
+def test_the_same_name_twice_in_one_file_is_refused(agents):
     before = everything(agents)
     with pytest.raises(InvalidDefinition, match="noon: 2 schedules of this name"):
         agents.actions.create_all([NOON, NOON], ALICE, NOW)
@@ -158,7 +158,7 @@ def test_the_first_run_is_made_at_once_and_only_once(agents):
         ("ß" * 32_769, True),
     ],
 )
-def test_a_payload_of_more_than_64_kib_lies_apart(agents, payload, is_apart):
+def test_a_payload_of_more_than_64_kib_is_stored_apart(agents, payload, is_apart):
     agents.actions.create({**NOON, "payload": payload}, ALICE, NOW)
     kept = stored(agents, "noon").definition["payload"]
     if is_apart:
@@ -209,7 +209,7 @@ def test_a_private_address_as_a_target_is_refused_unless_it_is_allowed(agents, h
     assert allowed.create(data, ALICE, NOW).name == "noon"
 
 
-def test_a_public_address_and_a_name_are_taken(agents):
+def test_a_public_address_and_a_host_name_are_accepted(agents):
     asked = ScheduleCommands(agents.store, agents.bus, agents.deployment, ())
     for name, host in (("one", "93.184.216.34"), ("two", "internal.example")):
         asked.create({**NOON, "name": name, "target": f"https://{host}/"}, ALICE, NOW)

@@ -27,13 +27,13 @@ REPORT = {"name": "report", "process": "Report", "trigger": "every 3600"}
 
 
 def a_deployment(*schedules: dict[str, Any], process: str = "Report") -> Deployment:
-    """One that declares these, in their canonical form, as the loader has them."""
+    """A deployment that declares these schedules in canonical form, as the loader does."""
     declared = {str(s["name"]): write(read(s, Known())) for s in schedules}
     return Deployment({process: a_free_process(process)}, {}, declared)
 
 
 class Deployed:
-    """The same store under one deployment after the other."""
+    """One store under several deployments, one after the other."""
 
     def __init__(self, agents: AgentHarness) -> None:
         self.agents = agents
@@ -58,7 +58,7 @@ def deployed(agents):
 
 
 def collect(deployed: Deployed, name: str, number: int) -> None:
-    """Has a schedule take an event that opens the job that collects."""
+    """Gives a schedule an event, with which it begins to collect."""
     row = deployed.row(name)
     event = Occurrence(
         stream="events", seq=number, id=f"e{number}", key=row.keys[0], type="PARTITION",
@@ -83,7 +83,7 @@ def test_missing_declared_schedules_are_created_enabled(deployed):
     assert version.who == WHO
 
 
-def test_doing_it_again_does_nothing(deployed):
+def test_a_second_sync_changes_nothing(deployed):
     deployed.sync(NOON, REPORT)
     before = state(deployed.agents)
     assert deployed.sync(NOON, REPORT) == []
@@ -103,7 +103,7 @@ def test_an_unedited_schedule_follows_its_declaration(deployed, policy):
         assert row.progress["begun"] == deployed.now.isoformat().replace("+00:00", "Z")
 
 
-def test_an_edited_schedule_is_kept_unless_the_declaration_rules(deployed):
+def test_an_edited_schedule_is_kept_unless_the_policy_is_sync(deployed):
     deployed.sync(NOON)
     deployed.actions.replace("noon", {**NOON, "trigger": "every 60"}, OPERATOR, deployed.now)
     before = state(deployed.agents)
@@ -117,14 +117,14 @@ def test_an_edited_schedule_is_kept_unless_the_declaration_rules(deployed):
     assert (row.version, row.definition["trigger"]) == (3, "every 120")
 
 
-def test_an_edit_that_was_undone_is_no_edit(deployed):
+def test_a_schedule_whose_edit_was_undone_follows_its_declaration(deployed):
     deployed.sync(NOON)
     deployed.actions.replace("noon", {**NOON, "trigger": "every 60"}, OPERATOR, deployed.now)
     deployed.actions.replace("noon", NOON, OPERATOR, deployed.now)
     assert deployed.sync({**NOON, "trigger": "every 120"}) == ["noon: changed, as declared"]
 
 
-def test_a_schedule_created_by_hand_before_its_declaration(deployed):
+def test_a_schedule_created_by_hand_follows_its_declaration_only_with_policy_sync(deployed):
     deployed.actions.create({**NOON, "trigger": "every 60"}, OPERATOR, NOW)
     before = state(deployed.agents)
     assert deployed.sync(NOON) == []
@@ -202,7 +202,7 @@ def test_collected_events_are_recorded_when_a_declaration_changes_or_ends(deploy
     ]
 
 
-def test_a_long_payload_that_is_declared(deployed):
+def test_a_declared_long_payload_is_stored_apart(deployed):
     long = {**NOON, "payload": "x" * 100_000}
     deployed.sync(long)
     kept = deployed.row("noon").definition["payload"]
@@ -221,7 +221,7 @@ def test_a_schedule_changed_meanwhile_is_left_for_later(deployed, monkeypatch):
     assert deployed.sync({**NOON, "trigger": "every 60"}) == ["noon: changed, as declared"]
 
 
-def test_a_thousand_are_declared_in_one_step(deployed):
+def test_a_thousand_schedules_are_declared_in_one_step(deployed):
     many = [{**NOON, "name": f"s{number:04}"} for number in range(1200)]
     assert len(deployed.sync(*many)) == 1200
     assert deployed.agents.store.schedules.count() == 1200

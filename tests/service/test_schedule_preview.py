@@ -61,7 +61,7 @@ def test_nothing_is_due_before_it_begins(reads):
     assert instants(reads.preview(data, NOW, limit=1)) == ["03-11T01:00Z"]
 
 
-def test_a_one_off_job(reads):
+def test_a_one_off_job_is_due_once(reads):
     data = {"target": TARGET, "when": "2026-03-11T00:30:00Z", "zone": "Asia/Tokyo"}
     preview = reads.preview(data, NOW)
     assert instants(preview) == ["03-11T00:30Z"]
@@ -92,7 +92,7 @@ def test_why_nothing_is_due(reads, trigger, why):
     assert why in preview.why_none
 
 
-def test_a_one_off_that_is_stored_is_not_said_to_run_once_more(agents, reads):
+def test_a_stored_past_one_off_is_not_reported_as_due(agents, reads):
     agents.add("past", trigger={"once": "2020-01-01T00:00:00Z"})
     assert reads.preview("past").why_none == "not due in this time"
 
@@ -111,7 +111,7 @@ def test_a_preview_shows_the_first_body_and_unknown_names(agents, reads):
     assert (worker.body, worker.unknown) == (None, ())
 
 
-def test_a_payload_that_lies_apart_is_previewed_too(agents, reads):
+def test_a_payload_stored_apart_is_previewed_too(agents, reads):
     data = {**BERLIN, "payload": "${scheduleName} ${what} " + "x" * 70_000}
     agents.actions.create(data, ALICE, NOW)
     preview = reads.preview("berlin", limit=1)

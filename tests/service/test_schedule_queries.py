@@ -46,7 +46,7 @@ def test_a_list_shows_program_due_time_and_last_outcome(agents, reads):
     assert (was_on.is_enabled, was_on.reason) == (False, "for the audit")
 
 
-def test_pages(agents, reads):
+def test_schedules_and_runs_are_paged(agents, reads):
     names = [f"s{number}" for number in range(5)]
     agents.actions.create_all([{**BERLIN, "name": name} for name in names], ALICE, NOW)
     seen, cursor = [], None
@@ -75,7 +75,7 @@ def test_a_schedule_of_events_has_no_due_time(agents, reads):
     assert reads.list_schedules().items[0].next_due is None
 
 
-def test_the_legs_say_what_is_met_and_what_is_missing(agents, reads):
+def test_the_legs_show_what_is_met_and_what_is_missing(agents, reads):
     agents.actions.create(BOTH, ALICE, NOW, enable=True)
     member = agents.member()
     agents.event("PARTITION", "visits", NOW)
@@ -110,7 +110,7 @@ def test_the_job_that_collects_is_pending_too(agents, reads):
     assert reads.show_schedule("both").pending == (view,)
 
 
-def test_of_several_that_would_do_only_what_is_missing_is_told(agents, reads):
+def test_alternatives_are_listed_as_missing_until_one_is_met(agents, reads):
     any_of = {"any_of": [{"partition": "a"}, {"all_of": [{"partition": "b"}, "every 86400"]}]}
     trigger = {"all_of": [any_of, {"partition": "c"}]}
     agents.actions.create(
@@ -143,7 +143,7 @@ def test_pending_runs_say_what_they_wait_for(agents, reads):
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 4, 5, 100])
-def test_the_pages_of_what_waits_hold_all_of_it_once(agents, reads, limit):
+def test_pages_of_pending_runs_hold_each_run_once(agents, reads, limit):
     trigger = {"partition": {"dataset": "visits", "n": 3}}
     agents.actions.create(
         {"name": "n", "target": TARGET, "trigger": trigger}, ALICE, NOW, enable=True
@@ -174,7 +174,7 @@ def test_invalid_cursors_of_pending_runs_are_refused(agents, reads, cursor):
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 100])
-def test_the_pages_of_what_failed_hold_each_once_that_was_not_launched_again(agents, reads, limit):
+def test_pages_of_dead_runs_hold_each_run_once_that_was_not_retried(agents, reads, limit):
     agents.actions.create(BERLIN, ALICE, NOW)
     member = agents.member(receiver=lambda _: failed("no", may_retry=False))
     ids = [agents.actions.trigger("berlin", ALICE, NOW) for _ in range(5)]
@@ -202,7 +202,7 @@ def test_dead_runs_of_a_schedule_are_found_behind_those_of_a_noisy_one(agents, r
     assert [view.id for view in reads.dead_page(2, None, "berlin").items] == [quiet]
 
 
-def test_versions_and_warnings(agents, reads):
+def test_a_schedule_shows_its_versions_and_warnings(agents, reads):
     agents.actions.create(BERLIN, ALICE, NOW)
     agents.actions.replace("berlin", {**BERLIN, "priority": 1}, Actor("bob", ""), NOW)
     seen = reads.show_schedule("berlin")
@@ -220,12 +220,12 @@ def test_a_schedule_without_its_program_is_shown(agents):
 
 
 @pytest.mark.parametrize("ask", ["show_schedule", "runs", "pending", "preview", "run"])
-def test_what_there_is_not(reads, ask):
+def test_unknown_names_are_not_found(reads, ask):
     with pytest.raises(NotFound):
         getattr(reads, ask)("none")
 
 
-def test_runs_of_a_removed_schedule(agents, reads):
+def test_runs_of_a_removed_schedule_are_still_found(agents, reads):
     agents.actions.create(BERLIN, ALICE, NOW)
     agents.actions.trigger("berlin", ALICE, NOW)
     agents.actions.remove("berlin", ALICE, NOW)
@@ -233,7 +233,7 @@ def test_runs_of_a_removed_schedule(agents, reads):
     assert reads.runs("berlin", RunState.FAILED).items == ()
 
 
-def test_a_run_tells_what_it_was_answered_and_why_it_was(agents, reads):
+def test_a_run_shows_its_answers_and_its_cause(agents, reads):
     answers = [sent(200, b"thanks"), failed("broke", status=500, body=b"oh no")]
     member = agents.member(receiver=lambda _: answers.pop())
     agents.actions.create(BERLIN, ALICE, NOW)
@@ -259,7 +259,7 @@ def test_a_run_names_the_events_that_caused_it(agents, reads):
     assert reads.run(view.id).events == ("load-1",)
 
 
-def test_what_failed_for_good(agents, reads):
+def test_failed_runs_are_dead(agents, reads):
     member = agents.member(receiver=lambda _: failed("never", may_retry=False))
     agents.actions.create(BERLIN, ALICE, NOW)
     id_ = agents.actions.trigger("berlin", ALICE, NOW)

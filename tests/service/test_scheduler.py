@@ -25,7 +25,7 @@ def test_an_empty_closed_range_is_finished_without_a_worker(system):
     assert system.audit().unexplained == ()
 
 
-def test_data_climbs_to_the_year_once_all_is_closed(system):
+def test_data_is_aggregated_up_to_the_year_once_all_periods_are_closed(system):
     for hour, n in (("2015051701", 5), ("2015051723", 7), ("2015051812", 11)):
         system.write("raw", hour, n)
     system.clock.set_wall(datetime(2016, 1, 2, tzinfo=UTC))
@@ -171,7 +171,7 @@ def test_the_journal_has_the_story_of_a_job(system):
     assert (again.who, again.why, again.generation) == ("an operator", "because", 2)
 
 
-def test_a_clock_that_is_set_back_does_nothing_twice_and_ticks_go_on(system):
+def test_a_clock_set_back_repeats_nothing_and_ticks_continue(system):
     system.write("raw", "2015052001", 5)
     system.settle()
     before = [(u.id, u.state) for u in system.units("Hour", "2015052001")]
@@ -209,7 +209,7 @@ def test_a_parent_that_failed_is_not_finished_before_its_children(system):
     system.reprocess("Hour", ("2015051701", "2015051701"), OPERATOR, system.clock.now())
     system.schedule()
     day = [u for u in system.units("Day", "2015051700") if not u.state.is_finished]
-    if day:  # it runs any time, on what is there
+    if day:  # it may run at any time, on the present rows
         system.unit_commands.cancel(day[-1], OPERATOR, system.clock.now())
         system.schedule()
         assert system.state("Day", "2015051700").is_active

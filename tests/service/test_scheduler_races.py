@@ -1,4 +1,4 @@
-"""Others act between a look of the scheduler and its write."""
+"""Concurrent changes between a read of the scheduler and its write."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.service.scheduler_harness import OPERATOR, SchedulerHarness
 
 
 def a_loop(system: SchedulerHarness, name: str) -> TimetableLoop:
-    """The timetable's half of another scheduler, which assumes that it holds every tree."""
+    """The timetable loop of another scheduler, which assumes that it leads every tree."""
     place = system.workplace("", name)
     breaker = CircuitBreaker(place.clock)
     loop = TimetableLoop(
@@ -48,7 +48,7 @@ def before_the_first(thing: object, method: str, act: Callable[[], object]) -> N
 
 
 @pytest.mark.parametrize("action", ["skip", "reprocess"])
-def test_a_further_unit_of_a_job_that_was_just_given_up_or_started_over_is_void(action):
+def test_a_unit_requested_for_a_job_that_was_just_skipped_or_reprocessed_is_void(action):
     system, hour = SchedulerHarness(hour_and_day(StateMachine.CONTINUOUS)), "2015052011"
     system.write("raw", hour, 1)
     system.settle()
@@ -92,7 +92,7 @@ def test_one_changed_job_in_a_range_does_not_keep_the_others_waiting():
     assert (counts[JobState.SKIPPED], counts[JobState.NOOP]) == (1, 3 * 24 + 10)
 
 
-def test_what_an_operator_does_to_a_period_that_has_just_begun_is_not_missed():
+def test_a_skip_of_a_period_that_has_just_begun_is_noticed():
     system, hour = SchedulerHarness(hour_and_day()), "2015052013"
     system.schedule()
     system.clock.advance(3600)
@@ -102,7 +102,7 @@ def test_what_an_operator_does_to_a_period_that_has_just_begun_is_not_missed():
     assert lane.level.state(lane.level.ordinal(hour)) is JobState.SKIPPED
 
 
-def test_a_parent_finished_just_when_a_child_is_started_over_is_started_over_too():
+def test_a_parent_that_finishes_while_its_child_is_reprocessed_is_reprocessed_too():
     system, hour = (
         SchedulerHarness(hour_and_day(), now=datetime(2015, 5, 18, 0, 4, tzinfo=UTC)),
         "2015051703",

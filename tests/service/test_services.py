@@ -40,7 +40,7 @@ from tests.deployments import site_and_client
 from tests.service.agent_harness import FakeSender
 from tests.service.scheduler_harness import SchedulerHarness, close_systems
 
-LONG = 60.0  # seconds that no test waits in full
+LONG = 60.0  # seconds; a limit that only a failing test reaches
 SEEDS = range(12)
 THREADS = 4
 
@@ -49,7 +49,7 @@ WITHOUT_KIT = {"EventLoopThread", "ThreadPool", "Probe", "_Tail"}
 
 
 class Startable(Protocol):
-    """What the contract is about."""
+    """A part that can be started and stopped."""
 
     @property
     def started(self) -> bool: ...
@@ -154,7 +154,7 @@ def test_starts_and_stops_in_a_race_leave_no_thread(make, place):
         assert not [result for result in results if isinstance(result, Exception)]
         assert service.stop()
         assert not service.started
-        assert set(threading.enumerate()) <= before  # those of others may end
+        assert set(threading.enumerate()) <= before  # threads of earlier tests may end
 
 
 def _threads_of(service: Startable) -> int:
@@ -162,7 +162,7 @@ def _threads_of(service: Startable) -> int:
 
 
 @pytest.mark.parametrize("make", ALL.values(), ids=ALL.keys())
-def test_many_starts_make_one_thread_of_one_life(make, place):
+def test_many_starts_make_one_thread_and_a_stop_is_final(make, place):
     service = make(place)
     race([service.start] * 8)
     assert _threads_of(service) <= 1
@@ -194,7 +194,7 @@ def test_a_stop_before_the_start_is_final(make, place):
     assert service.stop()
     service.start()
     assert service.stop()
-    assert set(threading.enumerate()) <= before  # those of others may end
+    assert set(threading.enumerate()) <= before  # threads of earlier tests may end
 
 
 # Every part that has a thread is known here

@@ -1,4 +1,4 @@
-"""Who serves a process: nobody, workers that are all busy, or workers that take what comes."""
+"""Whether units are served: without workers, with busy workers, or with free ones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OWNER = "elsewhere/00000000-boot/{}/1/word"  # of another machine
 
 
 def a_system(*periods: str, **fields: Any) -> SchedulerHarness:
-    """Two hours wait, or these."""
+    """A system in which two hours, or the given ones, wait for a worker."""
     given = {"resubmit_after": 3600.0, "heartbeat_timeout": 1e6, **fields}
     hour = a_process("Hour", HOURLY, source="raw", sink="hour", **given)
     system = SchedulerHarness(a_deployment({"site": [hour]}))
@@ -36,7 +36,7 @@ def a_system(*periods: str, **fields: Any) -> SchedulerHarness:
 
 
 def seen(system: SchedulerHarness, *states: str, box: str = "box") -> None:
-    """The supervisor of a box reports the workers of the process."""
+    """Reports workers of the process, as the supervisor of a box does."""
     observed = [
         ObservedProcess(box, "Hour", number, state) for number, state in enumerate(states, 1)
     ]
@@ -59,7 +59,7 @@ def commands(found: Unserved) -> list[str]:
     return [help_.command for help_ in found.helps]
 
 
-def test_units_that_just_came_are_not_waited_for_too_long():
+def test_units_that_wait_less_than_the_limit_are_served():
     system = a_system()
     system.clock.advance(LIMIT.total_seconds() - 1)
     assert look(system) == []
@@ -132,8 +132,8 @@ def test_workers_busy_for_too_long_are_reported_with_their_units():
     ]
 
 
-def test_workers_that_work_through_much_serve_it():
-    """However long the oldest waits: somebody took one lately."""
+def test_a_process_is_served_if_a_worker_took_a_unit_lately():
+    """This holds however long the oldest unit waits."""
     system = a_system()
     system.clock.advance(7000)
     seen(system, "running")
@@ -215,7 +215,7 @@ def test_long_runs_can_be_canceled():
     assert f"launch.py unit cancel {taken.id}" in offered
 
 
-def test_of_many_only_some_are_named():
+def test_only_some_of_many_busy_workers_are_named():
     system = a_system(*(f"20150517{hour:02}" for hour in range(6)))
     waiting = [u for u in system.store.units.unfinished() if u.state is UnitState.REQUESTED]
     for number, unit in enumerate(waiting[:-1]):

@@ -1,4 +1,4 @@
-"""Asking ahead gives the same answers as asking for one period after the other."""
+"""Bounds that are read ahead equal those that are read period by period."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def test_the_first_run_is_not_repeated_when_its_record_is_gone(agents):
 
 @pytest.mark.parametrize("ending", ["edit", "disable", "remove"])
 def test_undecided_due_times_are_recorded(agents, ending):
-    """Three hours without an agent; what is ended then is not run, and not forgotten."""
+    """Due times of three hours without an agent are recorded, not launched."""
     agents.add("hourly", cron="0 * * * *", catchup_max=2)
     agents.clock.advance(3 * 3600 + 1)
     now = agents.clock.now()
@@ -144,7 +144,7 @@ def test_the_last_run_is_the_one_that_ended_last_also_for_the_next_agent(agents)
     assert run.reason.startswith("the last run succeeded at 2026-03-10T12:10:02Z")
 
 
-def test_a_run_by_hand_puts_off_what_comes_so_long_after_the_last_run(agents):
+def test_a_run_by_hand_postpones_an_elapsed_trigger(agents):
     member = agents.member()
     agents.add("job", trigger={"elapsed": "1h"})
     agents.advance(member, 1800)

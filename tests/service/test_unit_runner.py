@@ -1,4 +1,4 @@
-"""Workers give units back, beat for all they hold, and refuse odd rows."""
+"""Workers give units back, and send heartbeats for all units that they hold."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_many_short_units_together_send_heartbeats():
         waiting = [u for u in system.store.units.unfinished() if u.state is UnitState.IN_PROGRESS]
         if len(waiting) > 1 and all(unit.heartbeat for unit in waiting):
             beaten.set()
-        beaten.wait(0.2)  # shorter than what counts as long; no wait at all once it has beaten
+        beaten.wait(0.2)  # shorter than a unit that counts as long; no wait after the heartbeat
         return copy_rows(task)
 
     runner = UnitRunner(

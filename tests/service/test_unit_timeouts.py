@@ -40,14 +40,14 @@ def test_a_late_success_changes_nothing_and_the_worker_continues():
     assert system.rows("hour") == {SECOND: 1, THIRD: 1}
 
 
-def test_the_log_of_the_unit_says_where_the_work_was():
+def test_the_log_of_a_timed_out_unit_shows_the_stack_of_its_work():
     system = a_system()
     Hanging(system, FIRST, lambda: timed_out(system)).run()
     lines = system.store.logs.of_unit(the_unit(system, FIRST).id)
     assert any("in timed_out" in line.text and "soon(" in line.text for line in lines)
 
 
-def test_work_that_asks_its_checkpoint_ends():
+def test_timed_out_work_ends_at_its_checkpoint():
     system = a_system()
     reached: list[str] = []
 
@@ -70,7 +70,7 @@ def test_without_a_timeout_a_unit_may_take_long():
     assert the_unit(system, FIRST).state is UnitState.PROCESSED
 
 
-def test_it_is_tried_again_after_its_back_off():
+def test_a_timed_out_unit_is_tried_again_after_its_back_off():
     system = a_system()
     Hanging(system, FIRST, lambda: timed_out(system)).run()
     system.advance(59)

@@ -91,7 +91,7 @@ def test_finished_units_are_written_before_the_process_ends(monkeypatch):
 
 @pytest.fixture
 def unwritten(monkeypatch):
-    """The claims of a worker, and the unit whose timeout the store did not take."""
+    """The claims of a worker, and the unit whose timeout could not be stored."""
     system = a_system()
     claimed, (first, *_) = claims_of_the_units(system)
     claimed.next()
@@ -110,7 +110,7 @@ def test_a_timeout_that_cannot_be_written_at_once_is_written_later(unwritten):
     assert (unit.state, unit.reason) == (UnitState.INVALID, "timed out after 20 s")
 
 
-def test_an_unwritten_timeout_is_kept_when_the_work_fails_for_want_of_the_store(unwritten):
+def test_an_unwritten_timeout_is_kept_when_the_work_fails_without_the_store(unwritten):
     system, claimed, first = unwritten
     claimed.requeue(first)
     claimed.flush()

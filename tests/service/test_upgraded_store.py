@@ -1,4 +1,4 @@
-"""What a scheduler makes of a store that an older version wrote, once it is upgraded."""
+"""A scheduler on an upgraded store that an older version wrote."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_scheduler_keeps_jobs_that_an_upgrade_marked(
     assert "failed 3 times; last: OSError: disk" in cause.text
 
 
-def test_late_data_does_a_given_up_period_again_and_a_skipped_one_not(
+def test_late_data_reprocesses_a_given_up_period_but_not_a_skipped_one(
     system: SchedulerHarness,
 ) -> None:
     for n in range(10):  # the journal says that these jobs stand for the first writes

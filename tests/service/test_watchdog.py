@@ -1,4 +1,4 @@
-"""Work that holds the interpreter, in a process of its own that has to end by it."""
+"""The watchdog ends a process whose work holds the interpreter."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ while time.thread_time() < until:
 
 
 def code_of(program: str) -> int:
-    """How a process ended that ran this program."""
+    """The exit code of a process that ran this program."""
 
     def run() -> int:
         exec(BEGIN + program, {"__name__": "__main__"})
@@ -45,7 +45,7 @@ def test_work_that_lets_no_other_thread_run_is_ended():
 @pytest.mark.parametrize(
     "program",
     [
-        # others have their turns meanwhile
+        # other threads run meanwhile
         "watchdog = Watchdog(0.5)\n"
         + OTHERS_RUN
         + "watchdog.arm()\n"
@@ -53,13 +53,13 @@ def test_work_that_lets_no_other_thread_run_is_ended():
         SPIN,  # it was never armed
         "watchdog.arm()\nwatchdog.disarm()\nwatchdog.renew()\n" + SPIN,
         "watchdog.arm()\nwatchdog.close()\nwatchdog.renew()\n" + SPIN,
-        "import time; watchdog.arm(); time.sleep(0.5)",  # who waits, or is paused, uses nothing
+        "import time; watchdog.arm(); time.sleep(0.5)",  # waiting uses no processor time
         "import threading; watchdog.arm()\n"
         "other = threading.Thread(target=lambda: exec(SPIN)); SPIN = " + repr(SPIN) + "\n"
-        "other.start(); other.join()",  # another thread may work as much as it likes
+        "other.start(); other.join()",  # the work of another thread does not count
     ],
 )
-def test_nothing_else_is(program):
+def test_other_programs_are_not_ended(program):
     assert code_of(program) == 0
 
 
@@ -72,7 +72,7 @@ a_system().round("Hour", lambda task: re.match("(a+)+$", "a" * 60 + "b"))
 """
 
 
-def test_every_worker_has_one():
+def test_every_worker_has_a_watchdog():
     assert code_of(A_WORKER) == -SIGNAL
 
 

@@ -34,7 +34,7 @@ def move(system, first, last, after, *, before=JobState.EMBRYO, generation=1, **
 
 
 def content(timetable: Timetable):
-    """All that a timetable says of jobs."""
+    """The states of all jobs of a timetable, for comparison."""
     return timetable.start, {
         name: (
             place.level.start,
@@ -47,8 +47,8 @@ def content(timetable: Timetable):
     }
 
 
-class Counting:
-    """A store that counts how often rows of jobs are read, and of which processes."""
+class ReadCounter:
+    """Counts how often rows of jobs are read, and of which processes."""
 
     def __init__(self, system: SchedulerHarness) -> None:
         self.reads: list[list[str] | None] = []

@@ -16,7 +16,7 @@ from synergy.timetable.timetable import Timetable
 from tests.deployments import HOURLY, a_deployment, a_process
 from tests.factories import an_entry
 from tests.service.faults import FaultyStore
-from tests.service.follower.kit import DAY, FIRST, HOUR, Counting, content, following_of, move
+from tests.service.follower.kit import DAY, FIRST, HOUR, ReadCounter, content, following_of, move
 from tests.service.scheduler_harness import OPERATOR, SchedulerHarness
 
 EIGHT = "2015051708"
@@ -43,7 +43,7 @@ def test_snapshots_never_change(system):
     assert before.place(HOUR).level.frontier == FIRST
 
 
-def test_processes_without_news_are_shared_and_so_is_a_timetable_without_any(system):
+def test_unchanged_levels_and_unchanged_timetables_are_shared(system):
     following = following_of(system)
     before = following.timetable()
     move(system, 0, 0, JobState.PROCESSED)
@@ -53,7 +53,7 @@ def test_processes_without_news_are_shared_and_so_is_a_timetable_without_any(sys
     assert following.timetable() is after
 
 
-def test_the_places_of_a_new_timetable_know_one_another_and_none_of_the_old(system):
+def test_places_of_a_new_timetable_refer_only_to_one_another(system):
     following = following_of(system)
     before = following.timetable()
     move(system, 0, 0, JobState.PROCESSED)
@@ -68,8 +68,8 @@ def test_unused_snapshots_are_freed(system, monkeypatch):
     monkeypatch.setattr(module, "UNUSED", 10 * following.timetable().place(HOUR).level.memory)
     gc.collect()
     before = _levels()
-    gc.disable()  # as good as: it counts objects, and waits for as many as there are in MX
-    gc.freeze()  # what is there already is not looked at again
+    gc.disable()  # in MX it hardly runs, because of the number of objects there
+    gc.freeze()  # existing objects are not examined
     try:
         seen = [_levels_after_a_move(system, following, hour) for hour in range(36)]
     finally:
@@ -88,10 +88,10 @@ def _levels() -> int:
     return sum(type(each) is Level for each in gc.get_objects())
 
 
-def test_news_that_follow_cost_no_reading_of_rows(system):
+def test_consecutive_changes_are_applied_without_reading_rows(system):
     following = following_of(system)
     following.timetable()
-    counting = Counting(system)
+    counter = ReadCounter(system)
     move(system, 0, 5, JobState.PROCESSED)
     move(system, 3, 3, JobState.PROCESSED, before=JobState.PROCESSED, stale=True)
     move(system, 4, 4, JobState.EMBRYO, before=JobState.PROCESSED, start_over=True)
@@ -101,10 +101,10 @@ def test_news_that_follow_cost_no_reading_of_rows(system):
     assert [level.is_stale(FIRST + at) for at in (2, 3, 4)] == [False, True, False]
     assert [level.generation(FIRST + at) for at in (3, 4)] == [1, 2]
     assert level.frontier == FIRST + 4
-    assert counting.reads == []
+    assert counter.reads == []
 
 
-def test_news_that_do_not_follow_have_that_process_read(system):
+def test_a_change_that_does_not_follow_rereads_its_process(system):
     following = following_of(system)
     following.timetable()
     move(system, 0, 0, JobState.PROCESSED)
@@ -112,12 +112,12 @@ def test_news_that_do_not_follow_have_that_process_read(system):
         [an_entry("job.processed", process=HOUR, first=EIGHT, last=EIGHT, before="final_run",
                   after="processed", generation=1)]
     )  # fmt: skip
-    counting = Counting(system)
+    counter = ReadCounter(system)
     assert words(following.timetable(), 0, 9) == ["processed"] + ["embryo"] * 8
-    assert counting.reads == [[HOUR]]
+    assert counter.reads == [[HOUR]]
 
 
-def test_news_of_what_is_not_in_the_timetable_are_passed_over(system):
+def test_changes_outside_the_timetable_are_ignored(system):
     following = following_of(system)
     before = following.timetable()
     job = {"before": "embryo", "after": "processed", "generation": 1}
@@ -142,7 +142,7 @@ def test_periods_that_begin_are_added(system):
     assert timetable.place(DAY).level.end == timetable.place(DAY).level.start + 2
 
 
-def test_what_another_clock_did_to_a_period_is_seen_when_it_begins_here(system):
+def test_changes_of_a_future_period_are_seen_when_it_begins(system):
     following = following_of(system)
     following.timetable()
     move(system, 36, 37, JobState.PROCESSED)
@@ -151,7 +151,7 @@ def test_what_another_clock_did_to_a_period_is_seen_when_it_begins_here(system):
     assert words(following.timetable(), 36, 38) == ["processed", "processed"]
 
 
-def test_a_clock_that_is_set_back_takes_periods_away(system):
+def test_a_clock_set_back_removes_periods(system):
     following = following_of(system)
     move(system, 36, 36, JobState.PROCESSED)
     following.timetable()
@@ -161,7 +161,7 @@ def test_a_clock_that_is_set_back_takes_periods_away(system):
     assert words(following.timetable(), 36, 37) == ["processed"]
 
 
-def test_an_earlier_first_hour_is_taken_over(system):
+def test_an_earlier_timetable_start_is_followed(system):
     following = following_of(system)
     move(system, 0, 0, JobState.PROCESSED)
     following.timetable()
@@ -180,7 +180,7 @@ def test_a_timetable_without_a_start_is_refused_until_there_is_one():
     assert following.timetable().start == "2015051700"
 
 
-def test_entries_that_were_forgotten_unread_have_all_rows_read(system):
+def test_entries_pruned_before_they_were_read_cause_a_read_of_all_rows(system):
     following = following_of(system)
     following.timetable()
     move(system, 0, 0, JobState.PROCESSED)
@@ -190,7 +190,7 @@ def test_entries_that_were_forgotten_unread_have_all_rows_read(system):
     assert words(following.timetable(), 0, 2) == ["processed", "processed"]
 
 
-def test_all_entries_may_be_forgotten_unread(system):
+def test_all_unread_entries_may_be_pruned(system):
     following = following_of(system)
     following.timetable()
     move(system, 0, 0, JobState.PROCESSED)
@@ -198,22 +198,22 @@ def test_all_entries_may_be_forgotten_unread(system):
     assert words(following.timetable(), 0, 2) == ["processed", "embryo"]
 
 
-def test_entries_that_were_taken_in_may_be_forgotten(system):
+def test_entries_that_were_read_may_be_pruned(system):
     following = following_of(system)
     move(system, 0, 0, JobState.PROCESSED)
     following.timetable()
     system.store.journal.prune(system.clock.now() + timedelta(hours=1), 1000)
-    counting = Counting(system)
+    counter = ReadCounter(system)
     before = following.timetable()
     move(system, 1, 1, JobState.NOOP)
     assert words(following.timetable(), 0, 3) == ["processed", "noop", "embryo"]
     assert words(before, 0, 3) == ["processed", "embryo", "embryo"]
-    assert counting.reads == []
+    assert counter.reads == []
 
 
 @pytest.mark.parametrize("entries", [1, 2, 3, 4])
 def test_another_store_is_read_from_the_start(system, entries):
-    """Its journal is shorter than the one before, as long, or longer."""
+    """The journal of the other store is shorter, as long, or longer."""
     following = following_of(system)
     for at in range(3):
         move(system, at, at, JobState.PROCESSED)
@@ -232,19 +232,19 @@ def test_a_follower_far_behind_reads_the_rows(system, monkeypatch):
     monkeypatch.setattr(module, "FAR", 4)
     following = following_of(system)
     following.timetable()
-    counting = Counting(system)
+    counter = ReadCounter(system)
     for at in range(6):
         move(system, at, at, JobState.PROCESSED)
     assert words(following.timetable(), 0, 7) == ["processed"] * 6 + ["embryo"]
-    assert counting.reads == []  # 4 behind after the first page
+    assert counter.reads == []  # 4 behind after the first page
     for at in range(6, 13):
         move(system, at, at, JobState.PROCESSED)
     assert words(following.timetable(), 0, 14) == ["processed"] * 13 + ["embryo"]
-    assert counting.reads == [None]  # 5 behind
+    assert counter.reads == [None]  # 5 behind
 
 
-def test_a_store_that_does_not_answer_is_asked_again_by_the_next_look(system):
-    """Whatever call it is that fails."""
+def test_the_next_look_succeeds_after_any_failed_call(system):
+    """Another call fails in each round."""
     faulty = FaultyStore(system.store, 0, StorageUnavailable)
     following = following_of(system, faulty)
     following.timetable()

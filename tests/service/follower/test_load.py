@@ -1,4 +1,4 @@
-"""A followed timetable after random courses of events, and under many readers."""
+"""A followed timetable during random simulations, and under many readers."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from synergy.queries.timetable.follower import TimetableFollower
 from synergy.storage.sqlite.engine import SqliteStore
 from synergy.timeperiod import Qualifier
 from tests.deployments import HOURLY, a_deployment, a_process
-from tests.service.follower.kit import DAY, FIRST, HOUR, Counting, content, following_of, move
+from tests.service.follower.kit import DAY, FIRST, HOUR, ReadCounter, content, following_of, move
 from tests.service.interleavings import HOURS, Simulation
 from tests.service.scheduler_harness import OPERATOR, SchedulerHarness
 
 
-class Look(Simulation):
-    """A course of events that is watched by some who look now and then."""
+class WatchedSimulation(Simulation):
+    """A random simulation with followers that are compared with the store."""
 
     steps = 120
 
@@ -52,20 +52,20 @@ class Look(Simulation):
         self.system.skip("Hour", (hour, hour), OPERATOR, self.system.clock.now())
 
     def _come_to_rest(self) -> None:
-        """It is not the end that is of interest here."""
+        """The end is not tested here."""
 
     def _compare(self) -> None:
-        """Nor that all is done."""
+        """Completeness is not tested here."""
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_after_any_course_of_events_it_is_what_the_rows_hold(seed):
-    Look(seed).run()
+def test_followers_equal_the_store_throughout_random_simulations(seed):
+    WatchedSimulation(seed).run()
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_after_any_moves_it_is_what_the_rows_hold(system, seed):
-    """Ranges, generations, stale marks, time forth and back, pages of any length."""
+def test_a_follower_equals_the_store_after_random_moves(system, seed):
+    """Ranges, generations, stale marks, clock steps in both directions, pages of any length."""
     dice = random.Random(seed)
     following = following_of(system)
     module_page, module.PAGE = module.PAGE, dice.choice([1, 3, 5000])
@@ -114,7 +114,7 @@ def _any_move(system: SchedulerHarness, dice: random.Random) -> None:
 
 
 def test_one_of_many_concurrent_readers_reads_the_rows(system):
-    following, counting, start = following_of(system), Counting(system), threading.Barrier(6)
+    following, counter, start = following_of(system), ReadCounter(system), threading.Barrier(6)
 
     def look() -> None:
         start.wait()
@@ -125,27 +125,27 @@ def test_one_of_many_concurrent_readers_reads_the_rows(system):
         thread.start()
     for thread in threads:
         thread.join()
-    assert counting.reads == [None]
+    assert counter.reads == [None]
 
 
-class Door:
-    """A lock that tells when somebody comes to it."""
+class ObservedLock:
+    """A lock that shows when a thread is about to acquire it."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.came = threading.Semaphore(0)
+        self.arrivals = threading.Semaphore(0)
 
     def __enter__(self) -> None:
-        self.came.release()
+        self.arrivals.release()
         self.lock.acquire()
 
     def __exit__(self, *_: object) -> None:
         self.lock.release()
 
 
-def test_readers_that_waited_for_a_hanging_store_do_not_wait_again(system):
-    following, door, is_away, asked = following_of(system), Door(), threading.Event(), []
-    following._flight._lock = door
+def test_readers_that_wait_for_a_hanging_read_share_its_failure(system):
+    following, lock, is_away, asked = following_of(system), ObservedLock(), threading.Event(), []
+    following._flight._lock = lock
     load, failures = system.store.jobs.load, []
 
     def hangs(*_: object) -> None:
@@ -163,7 +163,7 @@ def test_readers_that_waited_for_a_hanging_store_do_not_wait_again(system):
     threads = [threading.Thread(target=look) for _ in range(5)]
     for thread in threads:
         thread.start()
-        door.came.acquire()
+        lock.arrivals.acquire()
     is_away.set()
     for thread in threads:
         thread.join()
@@ -172,8 +172,8 @@ def test_readers_that_waited_for_a_hanging_store_do_not_wait_again(system):
     assert content(following.timetable()) == content(system.timetable())
 
 
-def test_many_readers_beside_writers(tmp_path):
-    """Each look of a thread shows at least as much as its look before, and in the end all."""
+def test_concurrent_readers_never_see_older_states(tmp_path):
+    """Each look of a thread shows at least as many processed jobs as its previous look."""
     hours = 400
     deployment = a_deployment({"site": [a_process(HOUR, HOURLY)]})
     now = Qualifier.HOURLY.start(FIRST + hours)

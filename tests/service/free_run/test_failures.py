@@ -25,7 +25,7 @@ from tests.service.scheduler_harness import OPERATOR
 
 
 def never(task):
-    raise AssertionError("nobody may carry this out")
+    raise AssertionError("no worker may carry this out")
 
 
 def test_a_failed_run_is_given_up_with_its_error(system):
@@ -41,7 +41,7 @@ def test_a_failed_run_is_given_up_with_its_error(system):
     assert outcome_of(done) == (RunMove.FAIL, "failed: ValueError: the disk is full")
 
 
-def test_a_process_may_have_its_runs_tried_again():
+def test_a_failed_run_is_retried_if_attempts_are_left():
     system = a_system(a_free_process(max_attempts=2, retry_backoff=10.0))
     run = a_run()
     launch(system, run)
@@ -68,7 +68,7 @@ def test_the_last_of_several_failures_ends_the_run():
     assert outcome_of(unit(system, run)) == (RunMove.FAIL, reason)
 
 
-def test_a_unit_that_was_never_published_is_said_by_the_collector(system):
+def test_a_unit_that_was_never_published_is_published_by_the_collector(system):
     run = a_run()
     system.store.units.create([unit_of(run, NOW)], "a test")
     assert system.bus.depths() == {}
@@ -78,7 +78,7 @@ def test_a_unit_that_was_never_published_is_said_by_the_collector(system):
     assert unit(system, run).attempt == 1
 
 
-def test_a_message_that_is_lost_is_said_again(system):
+def test_a_lost_message_is_published_again(system):
     run = a_run()
     launch(system, run)
     system.schedule()
@@ -89,28 +89,28 @@ def test_a_message_that_is_lost_is_said_again(system):
     assert system.bus.depths() == {"Report": 1}
 
 
-def test_a_message_that_is_lost_beside_a_run_of_the_same_second_is_said_again(system):
+def test_a_lost_message_is_published_again_while_a_run_of_the_same_second_runs(system):
     """A job's second unit waits behind the first; runs do not."""
     runs = [a_run("due:1"), a_run("due:2")]
     launch(system, *runs)
     system.schedule()
 
-    said = []
+    published = []
 
     def work(task):
         assert system.bus.purge("Report") == 1
         system.maintenance.request_collection("Report", False, OPERATOR, NOW)
         system.schedule()
-        said.append(system.bus.depths())
+        published.append(system.bus.depths())
         return Processed()
 
     carry_out(system, work)
-    assert said == [{"Report": 1}]
+    assert published == [{"Report": 1}]
     assert unit(system, runs[0]).state is UnitState.PROCESSED
 
 
 @pytest.mark.parametrize(("max_attempts", "is_again"), [(1, False), (2, True)])
-def test_a_worker_that_falls_silent_loses_its_run(max_attempts, is_again):
+def test_a_run_whose_worker_stops_its_heartbeat_is_retried_or_failed(max_attempts, is_again):
     system = a_system(a_free_process(max_attempts=max_attempts))
     run = a_run()
     launch(system, run)
@@ -130,7 +130,7 @@ def test_a_worker_that_falls_silent_loses_its_run(max_attempts, is_again):
         UnitState.REQUESTED if is_again else UnitState.CANCELED,
         1,
     )
-    assert done == lost  # what the old attempt came to is refused
+    assert done == lost  # the result of the old attempt is refused
     if is_again:
         assert carry_out(system, no_work)
         assert outcome_of(unit(system, run)) == (RunMove.PROCESS, "")
@@ -149,7 +149,7 @@ def test_a_run_that_no_worker_took_waits_however_long(system):
     assert outcome_of(unit(system, run)) == (RunMove.PROCESS, "")
 
 
-def test_a_run_that_was_begun_and_is_not_done_in_time_has_failed():
+def test_a_started_run_that_is_not_done_in_time_fails():
     system = a_system(a_free_process(max_attempts=2))
     run = a_run()
     launch(system, run)
@@ -195,7 +195,7 @@ def test_the_collector_works_without_any_tree():
     )
 
 
-def test_agents_are_woken_by_the_end_of_a_run_whoever_ends_it(system):
+def test_agents_are_woken_when_worker_collector_or_operator_ends_a_unit(system):
     runs = [a_run("due:1"), a_run("due:2")]
     launch(system, *runs)
     system.schedule()
@@ -213,7 +213,7 @@ def test_agents_are_woken_by_the_end_of_a_run_whoever_ends_it(system):
 
 
 def test_a_worker_that_is_stopped_gives_its_run_back(system):
-    """The run goes on where it is taken up next; that is no failure."""
+    """The run continues with the next attempt, and no failure is counted."""
     run = a_run(request={"arguments": {"days": 3}})
     launch(system, run)
 

@@ -36,14 +36,14 @@ from tests.service.free_runs import (
 from tests.service.scheduler_harness import OPERATOR
 
 
-def test_a_run_becomes_a_unit_of_its_own_id_at_its_due_second():
+def test_the_unit_of_a_run_has_its_id_and_its_due_second():
     run = a_run(due_at=NOW.replace(microsecond=999_999))
     made = unit_of(run, NOW + timedelta(hours=1))
     number = int(run.id[:14], 16)
     assert (made.id, made.process, made.generation) == (run.id, "Report", 1)
     assert (made.timeperiod, made.start_timeperiod, made.end_timeperiod) == (SECOND,) * 3
     assert (made.start_id, made.end_id) == (number, number)
-    assert 0 <= number < 1 << 63  # what any store can count with
+    assert 0 <= number < 1 << 63  # a signed integer of 64 bits
     assert made.created_at == NOW + timedelta(hours=1)
 
 
@@ -73,7 +73,7 @@ def test_a_worker_is_given_the_run_and_its_arguments(system):
     ]
 
 
-def test_a_unit_without_a_run_has_the_arguments_of_the_entry(system):
+def test_a_unit_without_a_run_has_the_declared_arguments(system):
     run = a_run()
     with system.store.batch() as batch:
         process = system.deployment.freerun()["Report"]
@@ -89,7 +89,7 @@ def test_a_unit_without_a_run_has_the_arguments_of_the_entry(system):
     assert outcome_of(unit(system, run)) == (RunMove.PASS, "")
 
 
-def test_a_group_of_units_reads_its_runs_in_one_look(system, monkeypatch):
+def test_a_group_of_units_reads_its_runs_at_once(system, monkeypatch):
     runs = [a_run(f"due:{n}", request={"arguments": {"n": n}}) for n in range(6)]
     launch(system, *runs)
     asked, seen = [], []
@@ -133,7 +133,7 @@ def test_a_store_that_fails_while_runs_are_read_loses_none(system, monkeypatch):
     assert unit(system, run).state is UnitState.PROCESSED
 
 
-def test_claims_whose_answer_was_lost_are_taken_up_with_their_runs(system, monkeypatch):
+def test_claims_whose_answer_was_lost_are_carried_out_with_their_runs(system, monkeypatch):
     run = a_run(request={"arguments": {"days": 2}})
     launch(system, run)
     batch = system.store.batch
@@ -158,7 +158,7 @@ def test_claims_whose_answer_was_lost_are_taken_up_with_their_runs(system, monke
     assert seen == [2]
 
 
-def test_launching_twice_makes_one_unit_and_says_it_once(system):
+def test_launching_twice_makes_one_unit_and_one_message(system):
     run = a_run()
     first = launch(system, run)
     assert launch(system, run) == [unit(system, run)]
@@ -193,7 +193,7 @@ def test_two_workers_carry_out_runs_of_the_same_second(system):
 
 
 def ended(system, run):
-    """The run, once an agent has seen how its unit ended."""
+    """The run after an agent has recorded the end of its unit."""
     agent = AgentContext(
         system.store, system.bus, system.clock, system.deployment, Meter(), "an agent"
     )
@@ -202,7 +202,7 @@ def ended(system, run):
 
 
 @pytest.mark.parametrize("failures", [1, 2])
-def test_a_run_that_failed_was_attempted_as_often_as_it_was_handed_out(failures):
+def test_the_attempt_of_a_failed_run_is_the_number_of_its_failures(failures):
     system = a_system(a_free_process(max_attempts=failures, retry_backoff=0.0))
     run = a_run()
     launch(system, run)
@@ -214,7 +214,7 @@ def test_a_run_that_failed_was_attempted_as_often_as_it_was_handed_out(failures)
     assert (done.state, done.attempt) == (RunState.FAILED, failures)
 
 
-def test_the_attempt_of_a_run_that_succeeds_after_a_failure():
+def test_a_run_that_succeeds_after_a_failure_has_two_attempts():
     system = a_system(a_free_process(max_attempts=2, retry_backoff=0.0))
     run = a_run()
     launch(system, run)
@@ -225,7 +225,7 @@ def test_the_attempt_of_a_run_that_succeeds_after_a_failure():
     assert (done.state, done.attempt) == (RunState.PROCESSED, 2)
 
 
-def test_the_attempt_of_a_run_whose_unit_an_operator_canceled(system):
+def test_a_run_whose_unit_an_operator_canceled_has_one_attempt(system):
     run = a_run()
     (requested,) = launch(system, run)
     system.unit_commands.cancel(requested, OPERATOR, system.clock.now())

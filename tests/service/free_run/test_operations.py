@@ -1,4 +1,4 @@
-"""What operators do to runs of workers, and the timetable beside them."""
+"""Operators act on runs of free-run processes; the timetable is not affected."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from tests.service.free_runs import (
 from tests.service.scheduler_harness import OPERATOR
 
 
-def test_an_operator_cancels_a_run_and_the_work_notices(system):
+def test_work_of_a_canceled_run_ends_at_its_checkpoint(system):
     run = a_run()
     launch(system, run)
     errors = []
@@ -58,7 +58,7 @@ def test_an_operator_cancels_a_run_and_the_work_notices(system):
     assert outcome_of(unit(system, run)) == (RunMove.CANCEL, "because")
 
 
-def test_a_unit_of_a_run_is_retried_by_its_schedule_only(system):
+def test_a_unit_of_a_run_is_retried_only_by_schedule_retry(system):
     run = a_run()
     launch(system, run)
     carry_out(system, fail)
@@ -129,8 +129,8 @@ def test_a_trigger_counts_as_a_run_of_the_process_own_schedule(system):
     assert run.detail == RunDetail(cause={"remark": "by hand, me: to see"})
 
 
-def test_a_trigger_that_no_message_follows_is_a_run_all_the_same(system, monkeypatch):
-    """With a broker, messages leave after the batch, and asking again would be a second run."""
+def test_a_trigger_makes_a_run_even_if_its_message_is_lost(system, monkeypatch):
+    """Messages leave after the commit; an error would invite a second trigger, so a second run."""
 
     def away():
         raise MessagingUnavailable("the broker is away")
@@ -148,7 +148,7 @@ def test_a_trigger_that_no_message_follows_is_a_run_all_the_same(system, monkeyp
     assert outcome_of(unit(system, run)) == (RunMove.PROCESS, "")
 
 
-def test_a_trigger_that_the_bus_refuses_is_none(system, monkeypatch):
+def test_a_trigger_that_the_bus_refuses_makes_no_run(system, monkeypatch):
     def away(queue, messages, batch, confirmed):
         raise MessagingUnavailable("the broker is away")
 
@@ -201,7 +201,7 @@ def test_the_timetable_is_not_disturbed_by_runs(system):
     assert system.audit().unexplained == ()
 
 
-def test_runs_left_by_a_process_that_is_managed_now_are_no_jobs_of_it():
+def test_runs_left_by_a_process_that_is_now_managed_are_not_its_jobs():
     system = a_system(a_free_process("Site"), tree=False)
     run = a_run(process="Site")
     launch(system, run)
@@ -240,7 +240,7 @@ def test_a_process_shows_the_trigger_of_its_own_schedule():
     assert (reads.process("Report").is_on, reads.process("Report").next_due) == (False, None)
 
 
-def test_a_schedule_of_the_name_that_does_something_else_is_not_its_own(system):
+def test_a_webhook_schedule_named_like_a_process_is_not_its_own_schedule(system):
     definition = {"name": "Report", "target": "https://example.com", "trigger": "every 30"}
     schedule = Schedule(name="Report", definition=definition, created_at=NOW, changed_at=NOW)
     system.store.schedules.create([schedule], "a test")

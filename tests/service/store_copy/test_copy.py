@@ -30,7 +30,7 @@ from tests.service.store_copy.kit import DAY, ELSEWHERE, HOUR, SOURCE, copy, ref
 PROJECT = Path(__file__).parents[3]
 
 
-LIMIT = 120.0
+LIMIT_SECONDS = 120.0
 
 
 def test_a_deployment_moves_to_mongodb_and_back(
@@ -47,7 +47,7 @@ def test_a_deployment_moves_to_mongodb_and_back(
     assert there["copied"] == sum(kind["source"]["records"] for kind in there["kinds"])
 
 
-def test_work_goes_on_in_the_copy(
+def test_schedulers_and_workers_continue_in_the_copy(
     commands: Commands, ran: SchedulerHarness, mongodb_url: str, mongo: MongoStore
 ) -> None:
     copy(commands, SOURCE, mongodb_url)
@@ -70,7 +70,7 @@ def test_late_data_is_found_in_the_copy_by_the_numbers_that_were_copied(
     copy(commands, SOURCE, mongodb_url)
     system = SchedulerHarness(ran.deployment, START, ran.clock.now(), mongo)
     system.settle()
-    assert system.generation(HOUR, "2015051800") == 1  # nothing that came along is late
+    assert system.generation(HOUR, "2015051800") == 1  # nothing that was copied counts as late
     system.write("single_session", "2015051800", 10)
     system.advance(30)
     system.settle()
@@ -91,14 +91,14 @@ def test_claims_hold_in_the_copy(
     assert mongo.units.conclude([a_conclusion(unit, "w")], NOW) == []
 
 
-def test_nothing_is_left_to_copy_the_second_time(
+def test_a_complete_copy_is_not_copied_again(
     commands: Commands, ran: SchedulerHarness, file: Path
 ) -> None:
     copy(commands, SOURCE, f"sqlite:///{file}")
     assert "is a complete copy" in refused(commands, SOURCE, f"sqlite:///{file}")
 
 
-def test_a_dry_run_says_how_much_and_makes_nothing(
+def test_a_dry_run_of_a_copy_counts_records_and_creates_nothing(
     commands: Commands, ran: SchedulerHarness, file: Path
 ) -> None:
     argv = ("store", "copy", "--from", SOURCE, "--to", f"sqlite:///{file}", "--dry-run")
@@ -120,7 +120,7 @@ def _launch(*argv: str) -> subprocess.Popen[str]:
     )
 
 
-# A copy that is killed when it has written a second portion, and not yet noted how far it got.
+# A copy that is killed after it wrote a second portion, before it recorded its progress.
 KILLED = """
 import os, signal, sys
 from synergy.cli.main import main
@@ -147,12 +147,12 @@ main(sys.argv[1:])
 
 
 def _killed(target: Store, source: str, to: str) -> State:
-    """Begins a copy that is killed in the midst of the journal; how far it got."""
+    """Runs a copy that is killed within the journal; returns the progress that it recorded."""
     engine = type(target).__module__.split(".")[2]
     program = KILLED.format(engine=engine, store=type(target).__name__)
     argv = ("store", "copy", "--from", source, "--to", to)
     done = subprocess.run(
-        [sys.executable, "-c", program, *argv], cwd=PROJECT, timeout=LIMIT, check=False
+        [sys.executable, "-c", program, *argv], cwd=PROJECT, timeout=LIMIT_SECONDS, check=False
     )
     assert done.returncode == -signal.SIGKILL
     state = state_of(target)
@@ -181,7 +181,7 @@ def test_a_killed_copy_back_to_sqlite_resumes(
         assert everything(target) == everything(ran.store)
 
 
-def test_a_source_that_changed_between_the_halves_is_noticed(
+def test_a_source_that_changed_before_the_copy_resumed_is_reported(
     commands: Commands, ran: SchedulerHarness, mongodb_url: str, mongo: MongoStore
 ) -> None:
     _killed(mongo, SOURCE, mongodb_url)
@@ -209,7 +209,7 @@ def test_an_unfinished_copy_cannot_be_used(
         assert commands.run(*command.split()) == exits.REFUSED, command
         assert "unfinished copy of sqlite:///" in commands.err, command
     with _launch("supervisor", "start") as process:
-        output = process.communicate(timeout=LIMIT)[0]
+        output = process.communicate(timeout=LIMIT_SECONDS)[0]
     assert (process.returncode, "unfinished copy of" in output) == (exits.REFUSED, True), output
     commands.ok("store", "reset", "--yes")
     commands.ok("store", "status")
@@ -218,10 +218,10 @@ def test_an_unfinished_copy_cannot_be_used(
     commands.ok("timetable", "audit")
 
 
-def test_a_copy_that_lost_its_right_writes_no_more(
+def test_a_copy_that_lost_its_lease_writes_no_more(
     commands: Commands, ran: SchedulerHarness, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As after a pause, in which somebody else went on with it."""
+    """As after a pause in which another process continued the copy."""
     read = type(ran.store.transfer).read
     with closing(SqliteStore.open(file)) as target:
 

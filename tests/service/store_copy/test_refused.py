@@ -58,7 +58,7 @@ def test_a_target_that_holds_anything_is_refused(
     assert everything(mongo)["facts"] == []
 
 
-def test_an_unfinished_copy_of_another_store_is_no_target(
+def test_an_unfinished_copy_of_another_store_is_refused_as_target(
     commands: Commands, ran: SchedulerHarness, file: Path
 ) -> None:
     with closing(SqliteStore.open(file)) as target:
@@ -68,7 +68,7 @@ def test_an_unfinished_copy_of_another_store_is_no_target(
     assert "unfinished copy of mongodb://elsewhere/db" in said
 
 
-def test_an_unfinished_copy_is_no_source(
+def test_an_unfinished_copy_is_refused_as_source(
     commands: Commands, ran: SchedulerHarness, file: Path
 ) -> None:
     state = State("mongodb://elsewhere/db", "facts", [""])
@@ -79,7 +79,7 @@ def test_an_unfinished_copy_is_no_source(
     assert not file.exists()
 
 
-def test_a_source_that_is_not_there_is_not_made(commands: Commands, file: Path) -> None:
+def test_a_missing_source_is_not_created(commands: Commands, file: Path) -> None:
     said = refused(commands, SOURCE, f"sqlite:///{file}", exits.UNREACHABLE)
     assert "there is no store at" in said
     assert not commands.home.exists()
@@ -102,7 +102,7 @@ def test_a_newer_database_is_refused(
     assert "newer Synergy" in said
 
 
-def test_urls_of_no_store_are_wrong_usage(commands: Commands) -> None:
+def test_invalid_store_urls_are_wrong_usage(commands: Commands) -> None:
     said = refused(commands, SOURCE, "mongodb://me:secret@h/a/b", exits.USAGE)
     assert "mongodb://me:***@h" in said
     said = refused(commands, "sqlite:///x/", SOURCE, exits.USAGE)
@@ -151,7 +151,7 @@ def test_a_source_with_a_process_that_runs_is_refused(
 
 
 def _looks(store: Store, act: Callable[[], object] = lambda: None) -> int:
-    """How often a store is looked at until it counts as free; `act` is done in the midst."""
+    """The number of checks until a store counts as free; `act` is called after the third."""
     looks = []
 
     def pause(_seconds: float) -> None:
@@ -172,7 +172,7 @@ def test_a_lease_held_on_another_host_is_watched_for_renewal(ran: SchedulerHarne
     assert _looks(ran.store) == 0
 
 
-def test_two_do_not_copy_into_the_same_store(
+def test_a_target_that_another_copy_holds_is_refused(
     commands: Commands, ran: SchedulerHarness, file: Path
 ) -> None:
     with closing(SqliteStore.open(file)) as target:

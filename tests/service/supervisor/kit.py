@@ -49,7 +49,7 @@ if os.fork() == 0:
     signal.pause()
 signal.pause()
 """
-# its grandchild clears its environment and leaves the session: only descent tells whose it is
+# its child clears its environment and leaves the session: only its parent identifies it
 HIDES_A_CHILD = """
 import os, signal, sys
 r, w = os.pipe()
@@ -65,7 +65,7 @@ signal.pause()
 
 
 class FragileBoxes:
-    """The boxes of a store that a test can take down."""
+    """Boxes of a store that are unavailable while `is_down`."""
 
     def __init__(self, boxes: Boxes) -> None:
         self._boxes = boxes
@@ -78,7 +78,7 @@ class FragileBoxes:
 
 
 class FragileStore:
-    """The store of a home, as far as the supervisor uses it."""
+    """The parts of a store that the supervisor uses."""
 
     def __init__(self, home: Path) -> None:
         self._store = SqliteStore.open(home / "synergy.db")
@@ -215,13 +215,13 @@ def _main(verb, home):
         config = replace(config, open_logs=_break)
     start = start_detached if verb == "start" else run_foreground
     changes = []
-    report = start(config, lambda change: _tell(verb, change, changes))
+    report = start(config, lambda change: _report_change(verb, change, changes))
     sys.stdout.write(
         json.dumps({**asdict(report), "outcome": report.outcome.value, "changes": changes}) + "\n"
     )
 
 
-def _tell(verb, change, changes):
+def _report_change(verb, change, changes):
     changes.append(asdict(change))
     if verb == "foreground":
         sys.stdout.write(json.dumps(asdict(change)) + "\n")

@@ -1,4 +1,4 @@
-"""The supervisor as a process of its own: started, doubled, killed, stopped."""
+"""The supervisor as a process of its own: started, started twice, killed, stopped."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def declare(home, **settings):
 
 @pytest.fixture(autouse=True)
 def hangups_end_processes():
-    """What is started takes this over, whatever the starter of the tests ignores."""
+    """Child processes inherit this, even if the caller of the tests ignores hangups."""
     with on_hangup(signal.SIG_DFL):
         yield
 
@@ -59,7 +59,7 @@ def launch(verb, home):
 
 
 def until_running(process):
-    """Reads what one in the foreground prints, up to a process that runs."""
+    """Reads the output of a foreground supervisor until a process runs."""
     while json.loads(process.stdout.readline())["state"] != "running":
         pass
 
@@ -122,7 +122,7 @@ def test_start_returns_when_all_is_up_and_stop_leaves_nothing(home):
     assert {o.state for o in observed(home)} == {"stopped"}
 
 
-def test_a_second_start_says_so_and_changes_nothing(home):
+def test_a_second_start_reports_the_running_supervisor_and_changes_nothing(home):
     declare(home, programs={"A": SLEEPS})
     first = start(home)
     before = marked(home)
@@ -150,7 +150,7 @@ def test_the_successor_of_a_killed_supervisor_adopts_its_processes(home):
     victim = min(before)
 
     kill(first["pid"])
-    assert marked(home) == before  # nobody died with it
+    assert marked(home) == before  # its processes still run
     kill(victim)
     second = start(home)
 
@@ -200,7 +200,7 @@ def test_a_store_that_cannot_be_reached_fails_the_start_with_its_reason(home):
     assert lock.holder(home) is None
 
 
-def test_a_daemon_that_breaks_early_shows_its_last_words(home):
+def test_a_daemon_that_fails_early_reports_its_error(home):
     declare(home, programs={"A": SLEEPS}, broken=True)
 
     report = start(home)
@@ -210,7 +210,7 @@ def test_a_daemon_that_breaks_early_shows_its_last_words(home):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_in_the_foreground_a_signal_ends_it_cleanly(home, number):
+def test_a_signal_stops_a_foreground_supervisor_cleanly(home, number):
     declare(home, programs={"A": SLEEPS})
     process = launch("foreground", home)
     until_running(process)
@@ -222,7 +222,7 @@ def test_in_the_foreground_a_signal_ends_it_cleanly(home, number):
     assert marked(home) == set()
 
 
-def test_in_the_foreground_one_under_nohup_outlives_a_hangup(home):
+def test_a_foreground_supervisor_under_nohup_ignores_a_hangup(home):
     declare(home, programs={"A": SLEEPS})
     with on_hangup(signal.SIG_IGN):
         process = launch("foreground", home)
@@ -231,7 +231,7 @@ def test_in_the_foreground_one_under_nohup_outlives_a_hangup(home):
     process.send_signal(signal.SIGHUP)
     [victim] = leaders(home)
     kill(victim)
-    until_running(process)  # it is there, and starts the process again
+    until_running(process)  # it still runs, and restarts the process
 
     process.send_signal(signal.SIGTERM)
     assert report_of(process)["outcome"] == "stopped"
@@ -239,7 +239,7 @@ def test_in_the_foreground_one_under_nohup_outlives_a_hangup(home):
 
 
 def test_a_supervisor_whose_home_is_removed_ends_with_all_it_runs(home):
-    declare(home, programs={"A": SLEEPS, "B": FAILS})  # B's restarts make it look
+    declare(home, programs={"A": SLEEPS, "B": FAILS})  # restarts of B make it check its home
     report = start(home)
     pidfd = os.pidfd_open(report["pid"])
 

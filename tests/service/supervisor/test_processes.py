@@ -1,4 +1,4 @@
-"""The supervisor keeps its processes as they should be, and ends them."""
+"""The supervisor runs, switches and ends the processes that are assigned to its box."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_the_memory_of_processes_is_reported(home, drive):
 
     taken = memory(driver.store, BOX)
     assert taken.keys() == {("A", 1)}
-    assert taken["A", 1] > 1_000_000  # bytes, which no interpreter gets along with
+    assert taken["A", 1] > 1_000_000  # bytes; every interpreter needs more
 
 
 def test_a_process_runs_apart_from_its_supervisor(home, drive):
@@ -58,7 +58,7 @@ def test_a_process_runs_apart_from_its_supervisor(home, drive):
     assert (home / "logs" / "A.out").read_text() == f"True {home}\n"
 
 
-def test_switched_off_stops_it_and_keeps_it_off_for_the_next_supervisor_too(home, drive):
+def test_a_process_switched_off_stops_and_stays_off_under_the_next_supervisor(home, drive):
     first = drive(a_config(home, {"A": SLEEPS, "B": SLEEPS}))
     first.until(lambda: first.supervisor.is_settled)
 
@@ -71,7 +71,7 @@ def test_switched_off_stops_it_and_keeps_it_off_for_the_next_supervisor_too(home
     assert len(next_one.marked()) == 1
 
 
-def test_switched_on_again_while_it_ends_there_are_never_two(home, drive):
+def test_a_process_switched_on_while_it_stops_never_runs_twice(home, drive):
     clock = a_clock()
     driver = drive(a_config(home, {"A": IGNORES_TERM}, clock=clock))
     driver.until_state("running")
@@ -120,7 +120,9 @@ def test_a_child_that_hides_from_marker_and_session_is_ended_with_its_parent(hom
     os.close(pidfd)
 
 
-def test_without_its_store_it_keeps_what_runs_and_starts_nothing(home, drive, caplog):
+def test_without_a_store_the_supervisor_keeps_running_processes_and_starts_none(
+    home, drive, caplog
+):
     caplog.set_level(logging.INFO)
     clock = a_clock()
     driver = drive(a_config(home, {"A": SLEEPS, "B": SLEEPS}, clock=clock))
@@ -187,7 +189,7 @@ def test_a_signal_reaches_only_the_process_that_was_meant(bystander):
     assert bystander.poll() is None
 
 
-def test_to_stop_ends_everything_even_what_ignores_term(home, drive):
+def test_a_stop_ends_all_processes_even_those_that_ignore_sigterm(home, drive):
     timing = Timing(grace=0.3, ready_after=1e9)
     driver = drive(a_config(home, {"A": SLEEPS, "B": IGNORES_TERM}, timing=timing))
     driver.until(lambda: driver.supervisor.is_settled)
@@ -202,7 +204,7 @@ def test_to_stop_ends_everything_even_what_ignores_term(home, drive):
     assert {o.state for o in driver.store.boxes.observed(BOX)} == {"stopped"}
 
 
-def test_a_notice_on_the_bus_is_acted_on_without_a_poll(home, drive):
+def test_a_notification_on_the_bus_takes_effect_without_a_poll(home, drive):
     driver = drive(a_config(home, {"A": SLEEPS}, clock=a_clock()))
     driver.until_state("running")
     noticed = threading.Semaphore(0)

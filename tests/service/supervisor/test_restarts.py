@@ -1,4 +1,4 @@
-"""Processes that die, fail to start or leave others behind are started again."""
+"""Processes that die, fail to start or leave children behind are restarted."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.service.supervisor.kit import (
 )
 
 
-def test_a_killed_process_is_back_at_once(home, drive):
+def test_a_killed_process_is_restarted_at_once(home, drive):
     driver = drive(a_config(home, {"A": SLEEPS}, clock=a_clock()))
     driver.until_state("running")
     before = driver.pids()
@@ -85,7 +85,9 @@ def test_restarts_cost_no_file_descriptors(home, drive):
         driver.until(lambda: driver.pids() == [])
 
     assert min(o.restarts for o in driver.supervisor.view()) >= 10
-    assert len(os.listdir("/proc/self/fd")) <= before  # earlier tests may let go of some
+    assert (
+        len(os.listdir("/proc/self/fd")) <= before
+    )  # descriptors of earlier tests may be closed meanwhile
 
 
 def test_a_minute_of_health_makes_the_next_restart_immediate(home, drive):
@@ -118,7 +120,7 @@ def test_a_command_that_cannot_be_started_backs_off_like_a_death(home, drive, ca
     assert len([r for r in caplog.records if r.event == "process.start_failed"]) == 2
 
 
-def test_a_program_that_says_nothing_counts_as_running_after_a_while(home, drive):
+def test_a_program_without_a_ready_signal_counts_as_running_after_a_time(home, drive):
     clock = a_clock()
     mute = "import signal; signal.pause()"
     driver = drive(a_config(home, {"A": mute}, clock=clock, timing=Timing(ready_after=3.0)))
@@ -156,11 +158,11 @@ def test_the_next_supervisor_adopts_what_runs(home, drive):
     assert second.pids() == first.pids() == second.marked()
     assert {o.state for o in second.supervisor.view()} == {"running"}
 
-    os.kill(second.pids()[0], signal.SIGKILL)  # an adopted one is not its child, but missed too
+    os.kill(second.pids()[0], signal.SIGKILL)  # an adopted process: not its child
     second.until(lambda: second.pids() != first.pids() and len(second.pids()) == 4)
 
 
-def test_a_start_that_was_never_recorded_is_ended_and_done_again(home, drive):
+def test_a_start_whose_pid_was_not_recorded_is_ended_and_repeated(home, drive):
     driver = drive(a_config(home, {"A": SLEEPS}))
     host, slot = driver.host, next(iter(driver.supervisor._slots._belonging))
     marker = host.marker(BOX, slot)

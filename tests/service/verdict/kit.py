@@ -20,7 +20,7 @@ BAD = "2015051705"
 
 
 def a_system(now=NOON, hour=None, **fields):
-    """Hours under days, both of which do what they are told, from midnight of 17 May 2015 on."""
+    """Hours under days, from midnight of 17 May 2015 on."""
     processes = [
         a_process("Days", DAILY, blocking=Blocking.CHILDREN),
         a_process("Hours", HOURLY, max_attempts=3, retry_backoff=1.0, **(hour or {})),
@@ -44,14 +44,14 @@ def fails_at(*periods):
 
 
 def settle(system, work=done):
-    """Until nothing is left to do, with all tries of what fails."""
+    """Runs until nothing is left to do, with all attempts of failing work."""
     for name in system.deployment.managed():
         system.runner(name, work)
     system.settle()
     for _ in range(1 if work is done else 5):
         system.advance(61)
         system.settle()
-    system.clock.advance(300)  # so that the deployment is not new any more
+    system.clock.advance(300)  # the deployment no longer counts as new
     system.settle()
 
 

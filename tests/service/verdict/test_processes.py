@@ -50,7 +50,7 @@ def test_a_day_without_one_of_its_hours_is_not_well(system):
     assert found.text == "not well: 1 period failed"
     (finding,) = found.findings
     assert (finding.kind, finding.first.timeperiod) == (Trouble.FAILED, BAD)
-    assert finding.waiting == 1  # the day, and nothing is said of that it is late
+    assert finding.waiting == 1  # the day; that it is late is not reported as well
     assert "no such host" in finding.text
     assert NOON <= finding.since <= NOON + timedelta(minutes=30)
     assert f"launch.py timetable retry Hours {BAD}" in commands(finding)
@@ -81,7 +81,7 @@ def acknowledge(system):
     system.bulk.act(request, OPERATOR, system.clock.now())
 
 
-def test_while_it_begins_and_while_it_catches_up_nothing_is_late(system):
+def test_a_deployment_that_starts_or_catches_up_is_not_late(system):
     system.schedule()
     assert [note.kind for note in look(system).notes] == [Remark.CATCHING_UP]
     system.advance(400)

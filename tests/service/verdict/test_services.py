@@ -77,7 +77,7 @@ def test_an_assigned_process_that_does_not_run_is_a_finding(system):
     found = look(system)
     assert kinds(found) == [("backing_off", "Hours", 1)]
     assert "3 restarts" in found.findings[0].text
-    report(system, "starting", restarts=4)  # it may die again, and has not run since
+    report(system, "starting", restarts=4)  # it has not reached running since
     assert kinds(look(system)) == [("backing_off", "Hours", 1)]
     report(system, "running", restarts=4)
     assert look(system).is_well
@@ -100,7 +100,7 @@ def test_a_silent_box_is_a_finding_and_its_processes_are_none(system):
     assert (finding.kind, finding.first.box) == (Trouble.BOX_SILENT, "b")
     assert commands(finding)[-1] == "launch.py supervisor start"
     system.store.boxes.switch("b", "Hours", False, "me", system.clock.now())
-    assert look(system).is_well  # nobody expects anything of it
+    assert look(system).is_well  # no process of it is expected to run
 
 
 def test_messages_in_quarantine_are_a_finding(system):
@@ -155,7 +155,7 @@ def test_a_failed_delivery_is_a_finding_until_it_is_sent_again(scheduled):
     assert commands(finding)[0] == "launch.py schedule retry --all --schedule hook"
 
 
-def test_runs_of_schedules_that_were_removed_are_left(scheduled):
+def test_failed_runs_of_removed_schedules_are_ignored(scheduled):
     ended(scheduled, "gone", RunState.FAILED, "due:1", request={"target": "https://x.example"})
     assert look(scheduled).is_well
 
@@ -169,7 +169,7 @@ def test_units_that_the_collector_should_have_handed_out_are_stuck(system):
     found = look(system)
     assert found.is_well
     assert [note.kind for note in found.notes] == [Remark.RETRYING]
-    system.clock.advance(400)  # and nobody collects
+    system.clock.advance(400)  # no collector runs
     assert ("stuck", "Hours", 1) in kinds(look(system))
 
 
@@ -184,7 +184,7 @@ def test_a_unit_that_a_worker_has_just_given_back_is_not_stuck(system):
     report(system, "running")
     system.store.units.give_back([_hint(taken)], "w1", system.clock.now())
     assert look(system).is_well
-    system.clock.advance(181)  # and nobody publishes it
+    system.clock.advance(181)  # its message is not published
     report(system, "running")
     assert kinds(look(system)) == [("stuck", "Hours", 1)]
 
@@ -204,7 +204,7 @@ def test_the_result_of_an_audit_is_shared(system):
     assert "audit_old" not in {kind for kind, _, _ in kinds(reads.verdict(is_auditing=True))}
 
 
-def test_data_that_came_late_is_a_note_until_it_should_have_been_taken_in():
+def test_late_data_is_a_note_until_it_should_have_been_processed():
     system = a_system(hour={"source": "raw"})
     system.write("raw", BAD, 1)
     settle(system)
