@@ -22,7 +22,7 @@ PATH = re.compile(rf"(?<![\w/.<$-])(?:{'|'.join(map(re.escape, FOLDERS))})/[\w./
 MODULE = re.compile(r"synergy(?:\.\w+)+")
 
 ELSEWHERE = re.compile(  # files that readers write, or Synergy in its home, and those of examples
-    r"(.*/)?(backup\.yaml|events\.jsonl|sessions\.json|requirements-local\.txt|tell\.yaml"
+    r"(.*/)?(backup\.yaml|events\.jsonl|sessions\.json|requirements-local\.txt|notify\.yaml"
     r"|NNN_what\.sql|postgresql\b.*)"
 )
 NO_MODULES = re.compile(

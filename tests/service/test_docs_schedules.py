@@ -71,7 +71,7 @@ def test_each_command_on_a_page_can_be_parsed(command):
 def test_the_schedule_of_the_readme_is_valid(home, file):
     (text,) = re.findall(r"^```yaml\n(.*?)^```", (PROJECT / "README.md").read_text(), re.M | re.S)
     assert text.count("\n") == 3
-    assert "tell-sales would be added" in home.ok("schedule", "add", file(text), "--dry-run")
+    assert "notify-sales would be added" in home.ok("schedule", "add", file(text), "--dry-run")
     assert "warning" not in home.err
 
 
