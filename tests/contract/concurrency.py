@@ -1,4 +1,4 @@
-"""Many at once: threads of this process, and processes of their own."""
+"""Runs calls at once: in threads of this process, and in other processes."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from synergy.storage.protocol import Store
 from synergy.storage.sqlite import SqliteStore
 from tests.contract.mongomock_engine import mongomock_store
 
-# New processes, which have inherited nothing of ours: forked off a server that opens nothing, and
-# has imported what takes long.
+# New processes inherit nothing from this one: they are forked from a server process that opens
+# nothing and has imported the slow modules already.
 _spawn = multiprocessing.get_context("forkserver")
 _spawn.set_forkserver_preload(["pytest", "hypothesis", __name__])
 
 
 def open_store(address: str) -> Store:
-    """The store at an address, which other processes can be told."""
+    """Opens the store at an address; addresses can be passed to other processes."""
     engine, _, place = address.partition(":")
     match engine:
         case "sqlite":
@@ -41,7 +41,7 @@ def open_store(address: str) -> Store:
 
 
 def open_bus(place: str, store: Store) -> Bus:
-    """The bus at a place, which other processes can be told: `stored:<home>`, or a URL."""
+    """Opens the bus at an address, which is `stored:<home>` or a URL."""
     engine, _, home = place.partition(":")
     if engine == "stored":
         return StoredBus(store, Path(home) if home else None)
@@ -49,7 +49,7 @@ def open_bus(place: str, store: Store) -> Bus:
 
 
 def in_threads(count: int, act: Callable[[int], Any]) -> list[Any]:
-    """What `act(n)` returns in `count` threads that begin together."""
+    """Returns the results of `act(n)` in `count` threads that begin together."""
     barrier = Barrier(count)
 
     def begin(number: int) -> Any:
@@ -63,7 +63,7 @@ def in_threads(count: int, act: Callable[[int], Any]) -> list[Any]:
 def in_processes(
     address: str, act: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]
 ) -> list[Any]:
-    """What `act(store, *arguments[n])` returns in as many processes, all at once."""
+    """Returns the results of `act(store, *arguments[n])`, each in a process, all at once."""
     pipes = [_spawn.Pipe() for _ in arguments]
     processes = [
         _spawn.Process(target=_act, args=(address, act, given, theirs))
@@ -85,13 +85,13 @@ def in_processes(
 
 
 @contextmanager
-def in_the_midst(address: str, act: Callable[[Store], Any]) -> Iterator[BaseProcess]:
-    """A process that has committed something, then did `act` in a batch, and does not end it."""
+def paused_in_batch(address: str, act: Callable[[Store], Any]) -> Iterator[BaseProcess]:
+    """Runs a process that commits a fact, calls `act` in a batch and leaves the batch open."""
     ours, theirs = _spawn.Pipe()
     process = _spawn.Process(target=_hold, args=(address, act, theirs))
     process.start()
     try:
-        assert ours.recv() == "in the midst"
+        assert ours.recv() == "batch open"
         yield process
     finally:
         process.kill()
@@ -110,8 +110,8 @@ def _act(address: str, act: Callable[..., Any], given: tuple[Any, ...], pipe: Co
 
 def _hold(address: str, act: Callable[[Store], Any], pipe: Connection) -> None:
     store = open_store(address)
-    store.facts.set("somebody", "was here")
+    store.facts.set("committed", "yes")
     with store.batch():
         act(store)
-        pipe.send("in the midst")
+        pipe.send("batch open")
         pipe.recv()

@@ -1,8 +1,8 @@
 """The engines that the conformance suite runs over.
 
-An engine is named by an address, which other processes can be given too: a new engine adds
-its address to `_address` below and its case to `open_store`. A test module that is for some of
-them only names these as `ENGINES`. A bus has a store: `BUSES` are the pairs that are tried.
+An engine is named by an address, which can be passed to other processes: a new engine adds its
+address to `_address` below and its case to `open_store`. A test module for only some engines names
+them as `ENGINES`. A bus needs a store: `BUSES` lists the tested pairs.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from tests.contract.engines import (
     RABBITMQ,
     SHARED,
     STORED,
-    beyond_mongomock,
+    impossible_over_mongomock,
 )
 from tests.contract.mongodb.deaths import Place
 from tests.servers import rabbitmq
 
-# A busy machine is no error here; tests of deadlines have addresses of their own.
-PATIENCE = "timeoutMS=120000&connectTimeoutMS=60000"
+# A slow machine must not fail these tests; tests of deadlines have URLs of their own.
+LONG_TIMEOUTS = "timeoutMS=120000&connectTimeoutMS=60000"
 
 _LAID_OUT: set[str] = set()
 
@@ -56,12 +56,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def _engine(name: str, test: object) -> object:
-    reason = beyond_mongomock(test) if name == MONGOMOCK else None
+    reason = impossible_over_mongomock(test) if name == MONGOMOCK else None
     return pytest.param(name, marks=pytest.mark.skip(reason)) if reason else name
 
 
 def _pair(store: str, bus: str, test: object) -> object:
-    reason = beyond_mongomock(test) if store == MONGOMOCK else None
+    reason = impossible_over_mongomock(test) if store == MONGOMOCK else None
     marks = [pytest.mark.skip(reason)] if reason else []
     return pytest.param(store, bus, marks=marks, id=f"{bus}-{store}")
 
@@ -69,7 +69,7 @@ def _pair(store: str, bus: str, test: object) -> object:
 def _address(request: pytest.FixtureRequest, folder: Path) -> str:
     if request.param == "mongodb":
         url: str = request.getfixturevalue("emptied_mongodb_url")
-        return f"{url}?{PATIENCE}"
+        return f"{url}?{LONG_TIMEOUTS}"
     return {
         "sqlite-file": f"sqlite:{folder / 'synergy.db'}",
         "sqlite-memory": "sqlite::memory:",
@@ -78,7 +78,7 @@ def _address(request: pytest.FixtureRequest, folder: Path) -> str:
 
 
 def _opened(address: str) -> Store:
-    """The store at an address. Of MongoDB's, which tests share, the layout is checked once."""
+    """Opens a store; checks the layout only once for the MongoDB database that tests share."""
     if address in _LAID_OUT:
         return MongoStore(Database.connect(address))
     store = open_store(address)
@@ -103,7 +103,7 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 def shared(address: str) -> Iterator[Store]:
-    """This process's opening of the store at `address`."""
+    """The store at `address`, opened in this process."""
     store = _opened(address)
     yield store
     store.close()
@@ -111,14 +111,14 @@ def shared(address: str) -> Iterator[Store]:
 
 @pytest.fixture
 def much(request: pytest.FixtureRequest) -> int:
-    """How many of a thing make a crowd. The stand-in for MongoDB reads all of them each time."""
+    """The number of items for tests with many; low for FerretDB, which reads all each time."""
     engine = request.node.callspec.params.get("store") or request.node.callspec.params["address"]
     return 25 if engine == "mongodb" else 300
 
 
 @pytest.fixture
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Where the bus is, for those who open it once more; see `open_bus`."""
+    """The address of the bus, to open it again with `open_bus`."""
     params = request.node.callspec.params
     if params["bus"] == RABBITMQ:
         url: str = request.getfixturevalue("rabbitmq_url")
@@ -128,7 +128,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 def bus(store: Store, place: str) -> Iterator[Bus]:
-    """A bus of every engine; one over a store in memory is heard within the process only."""
+    """A bus of every engine; over a store in memory, wake-ups reach only this process."""
     with closing(open_bus(place, store)) as bus:
         bus.declare(["q", "other"])
         yield bus
@@ -136,7 +136,7 @@ def bus(store: Store, place: str) -> Iterator[Bus]:
 
 @pytest.fixture
 def deliver(request: pytest.FixtureRequest, store: Store, bus: Bus) -> Callable[[bytes], None]:
-    """Puts a body into the queue `q` that no bus would."""
+    """Puts a body into the queue `q` unchecked, also one that no bus would publish."""
     if isinstance(bus, StoredBus):
         return lambda body: store.messages.put("q", [body])
     url: str = request.getfixturevalue("rabbitmq_url")
@@ -145,6 +145,6 @@ def deliver(request: pytest.FixtureRequest, store: Store, bus: Bus) -> Callable[
 
 @pytest.fixture(params=[MONGOMOCK, "mongodb"])
 def mongodb_place(request: pytest.FixtureRequest) -> Place:
-    """A MongoDB in memory, and a server."""
+    """MongoDB databases in memory, and on a server."""
     in_memory = request.param == MONGOMOCK
     return Place(None if in_memory else request.getfixturevalue("mongodb"))

@@ -17,7 +17,7 @@ def put(store: Store, *places: tuple[str, str], **body: Any) -> int:
 
 
 def replace_hour(store: Store, end_id: int, *rows: tuple[str, dict[str, Any]]) -> None:
-    """Makes the rows of an hour exactly these, by way of a unit."""
+    """Replaces the rows of an hour by these, through the conclusion of a unit."""
     unit: UnitOfWork = a_unit(end_id=end_id)
     store.units.create([unit], "scheduler")
     store.units.claim([a_hint(unit)], "worker", NOW)

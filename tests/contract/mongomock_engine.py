@@ -1,7 +1,7 @@
 """mongomock as an engine: MongoDB's query language in the memory of this process.
 
-It checks quickly that what the engine asks for is understood as it is meant. It says nothing of
-many at once: between finding a document and changing it, it lets other threads in.
+It quickly checks that the queries of the engine do what they are meant to do. It proves nothing
+about concurrency: other threads may run between finding a document and changing it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from synergy.storage.mongodb.database import Database
 
 
 class _Bulk(BulkOperationBuilder):  # type: ignore[misc]
-    """Takes the `sort` that pymongo gives with every operation, and that is never set."""
+    """Accepts the argument `sort`, which pymongo passes with every operation and never sets."""
 
     def add_update(self, *arguments: Any, sort: None = None, **options: Any) -> None:
         assert sort is None
@@ -44,9 +44,9 @@ class _Cursor(Cursor):  # type: ignore[misc]
 
 
 def _iter_documents(self: Any, wanted: Mapping[str, Any]) -> Iterator[Any]:
-    """Those that a filter is for; it is applied to what its `_id` leaves of them."""
+    """Returns the documents that match a filter; its `_id` narrows them before it is applied."""
     if self._store.is_empty:
-        filter_applies(wanted, {})  # which may be wrong in itself
+        filter_applies(wanted, {})  # raises if the filter is malformed
     return (found for found in _at_most(self._store, wanted) if filter_applies(wanted, found))
 
 
@@ -65,5 +65,5 @@ mongomock.Collection._iter_documents = _iter_documents  # type: ignore[attr-defi
 
 
 def mongomock_store(client: mongomock.MongoClient | None = None) -> MongoStore:
-    """A new store that ends with this object; or the one in a client, opened once more."""
+    """Opens a new store that ends with this object, or the one in `client` again."""
     return MongoStore.over(Database(client or mongomock.MongoClient(), "synergy", "mongomock"))

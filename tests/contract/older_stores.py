@@ -1,6 +1,6 @@
-"""Rows as the version before the states `failed` and `given_up` wrote them, for every engine.
+"""Stores as written by the version before the states `failed` and `given_up`, for every engine.
 
-The cases say of each job what its newest unit and its journal looked like, and what becomes of it.
+Each case is a job: its newest unit, its journal entries, and its state after the upgrade.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _AT = 1_431_864_000_000_000  # microseconds
 class Case:
     """A job of an older store.
 
-    `reason` is that of its newest unit, which is canceled; None where it has none. `entries` are
-    the first and last timeperiod of its journal's entries of a skip, and whether they name the
-    unit; a forgotten journal has none. `unit_generation`: that of the unit, if it is another one.
+    `reason`: of its newest unit, which is canceled; None if it has no unit. `entries`: the journal
+    entries of its skip, as first timeperiod, last timeperiod, and whether the unit is named; none
+    if the journal was pruned. `unit_generation`: the generation of the unit if it differs.
     """
 
-    told: str
+    title: str
     timeperiod: str
     after: int
     reason: str | None
@@ -105,7 +105,7 @@ CASES = (
 
 
 def bytes_of_jobs(runs: Iterable[Any]) -> dict[tuple[str, int], int]:
-    """The byte of every case's job, by process and ordinal, out of what a store loads."""
+    """Returns the state byte of every case, by process and ordinal, from loaded runs of jobs."""
     found = {}
     for run in runs:
         for case in CASES:
@@ -116,12 +116,12 @@ def bytes_of_jobs(runs: Iterable[Any]) -> dict[tuple[str, int], int]:
 
 
 def expected() -> dict[tuple[str, int], int]:
-    """The same after the upgrade."""
+    """Returns the expected state bytes after the upgrade, by process and ordinal."""
     return {(case.process, case.ordinal): int(case.after) for case in CASES}
 
 
 def write_sqlite(path: Path) -> None:
-    """A file of the older schema with the cases in it, and a free run's unit."""
+    """Writes a file of the older schema with all cases and the unit of a free run."""
     connection = apsw.Connection(str(path))
     for migration in schema.migrations()[:SQLITE_SCHEMA]:
         connection.execute(migration)
@@ -143,7 +143,7 @@ def _insert(connection: apsw.Connection, table: str, row: dict[str, Any]) -> Non
 
 
 def write_mongodb(database: pymongo.database.Database[Any]) -> None:
-    """The same in a database that was made a store by now, as an older version would have."""
+    """Writes the same, as the older version would, into a database that is a store already."""
     for (process, number), states, generations in _blocks():
         database["job_blocks"].insert_one({
             "_id": f"{process}|{number}", "process": process, "number": number, "v": 1,
@@ -203,19 +203,19 @@ def _unit(
 
 
 def _entries() -> Iterator[dict[str, object]]:
-    told = set()
+    yielded = set()
     for case in CASES:
         for first, last, is_named in case.entries:
             generation = case.generation
             if is_named and case.unit_generation is not None:
                 generation = case.unit_generation
             key = (case.process, first, last, is_named)
-            if key in told:
+            if key in yielded:
                 continue
-            told.add(key)
+            yielded.add(key)
             yield {
                 "at": _AT, "event": "job.skipped", "process": case.process, "first": first,
                 "last": last, "before": "in_progress", "after": "skipped",
-                "generation": generation, "why": case.reason or "so", "who": "somebody",
+                "generation": generation, "why": case.reason or "so", "who": "operator",
                 "unit": case.unit if is_named else None, "attempt": 0, "covered": 7,
             }  # fmt: skip

@@ -10,7 +10,7 @@ from tests.factories import NOW
 
 
 def an_operation(id_: str = "o-1", **fields: Any) -> Operation:
-    """A long reprocess that somebody asked for."""
+    """Returns a requested reprocess that takes long."""
     given = {
         "kind": "reprocess",
         "process": "SiteHourly",
@@ -24,6 +24,6 @@ def an_operation(id_: str = "o-1", **fields: Any) -> Operation:
 
 
 def an_answer(key: str = "k", person: str = "jo", **fields: Any) -> Answer:
-    """One that somebody begins to act for."""
+    """Returns an answer to a request that is just beginning."""
     given = {"fingerprint": "f", "owner": "mx-1", "at": NOW, **fields}
     return Answer(person=person, key=key, **given)

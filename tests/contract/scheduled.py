@@ -21,11 +21,11 @@ ODD = (
     "a b", "a|b", "a.b", "$where", "'; --", '"', "\\", "%", "*", "Zürich", "東京", "🏃", "e\u0301",
     "é", "\t", "x" * 1_000,
 )  # fmt: skip
-"""Names that something might take for something else."""
+"""Names with characters that a query or a format could misread."""
 
 
 def a_schedule(name: str = "nightly", **fields: Any) -> Schedule:
-    """A schedule that is switched on, and that nothing wakes."""
+    """Returns a schedule that is switched on and has no time to wake."""
     given = {
         "definition": {"trigger": "every 300"},
         "is_enabled": True,
@@ -37,7 +37,7 @@ def a_schedule(name: str = "nightly", **fields: Any) -> Schedule:
 
 
 def a_run(key: str = "due:1", schedule: str = "nightly", **fields: Any) -> Run:
-    """A run that waits for its constraints."""
+    """Returns a run that waits for its constraints."""
     given = {
         "id": run_id(schedule, key),
         "due_at": NOW,
@@ -51,7 +51,7 @@ def a_run(key: str = "due:1", schedule: str = "nightly", **fields: Any) -> Run:
 
 
 def an_event(id_: str = "e-1", **fields: Any) -> Event:
-    """A file that came."""
+    """Returns the event of a file that arrived."""
     given = {"type": "FILE", "resource": "/data/a", "timestamp": NOW, "at": NOW, **fields}
     return Event(id=id_, **given)
 

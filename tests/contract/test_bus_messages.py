@@ -16,7 +16,7 @@ from tests.contract.concurrency import in_processes, in_threads, open_bus
 from tests.contract.engines import RABBITMQ, STORED, WITHOUT_TRANSACTIONS
 
 ONE, TWO, THREE = (UnitMessage("u", n) for n in (1, 2, 3))
-LONG = 30.0  # seconds that no test waits in full
+WAIT_SECONDS = 30.0  # a bound: no passing test waits that long
 
 Deliver = Callable[[bytes], None]
 
@@ -33,31 +33,33 @@ def take_once(store: Store, consumer: Consumer, limit: int) -> list[Message]:
 
 
 def take(store: Store, consumer: Consumer, count: int) -> list[Message]:
-    """The next messages, as many as there must be."""
+    """Takes the next messages; fails if fewer than `count` arrive."""
     found = take_once(store, consumer, count)
     while len(found) < count:
-        consumer.wait(LONG)
+        consumer.wait(WAIT_SECONDS)
         some = take_once(store, consumer, count - len(found))
-        assert some or consumer.wait(LONG), f"{found}, and nothing more comes"
+        assert some or consumer.wait(WAIT_SECONDS), f"{found}, and nothing more comes"
         found += some
     return found
 
 
 def take_together(store: Store, consumer: Consumer, count: int) -> list[Message]:
-    """So many messages by a single take, once so many are at hand."""
+    """Takes `count` messages by a single call, once that many have arrived."""
     while True:
         with suppress(ZeroDivisionError), store.batch() as batch:
             found = consumer.take(count, batch)
             if len(found) < count:
                 raise ZeroDivisionError
             return [delivery.message for delivery in found]
-        assert consumer.wait(LONG), f"{found}, and nothing more comes"
+        assert consumer.wait(WAIT_SECONDS), f"{found}, and nothing more comes"
 
 
 def is_empty(store: Store, bus: Bus, consumer: Consumer) -> bool:
-    """Whether nothing waits, and nothing is on its way."""
+    """Whether no message waits or is on its way."""
     found = take_once(store, consumer, 10)
-    while not found and consumer.wait(0.05):  # which may be for what was taken already
+    while not found and consumer.wait(
+        0.05
+    ):  # the wake-up may be for a message that was taken already
         found = take_once(store, consumer, 10)
     return not found and not bus.depths()
 
@@ -67,7 +69,7 @@ def publish(store: Store, bus: Bus, *messages: Message, queue: str = "q") -> Non
         bus.publish(queue, messages, batch)
 
 
-def test_messages_arrive_in_order_as_they_were(store: Store, bus: Bus, consumer: Consumer) -> None:
+def test_messages_arrive_unchanged_in_order(store: Store, bus: Bus, consumer: Consumer) -> None:
     events = EventsMessage([{"site": "ä", "at": 1}])
     publish(store, bus, ONE, events)
     publish(store, bus, TWO)
@@ -92,10 +94,10 @@ def test_an_idle_consumer_is_woken_by_earlier_and_later_messages(
 ) -> None:
     assert take_once(store, consumer, 5) == []
     publish(store, bus, ONE)
-    assert consumer.wait(LONG)
+    assert consumer.wait(WAIT_SECONDS)
     assert take(store, consumer, 1) == [ONE]
     publish(store, bus, TWO)
-    assert consumer.wait(LONG)
+    assert consumer.wait(WAIT_SECONDS)
     assert take(store, consumer, 1) == [TWO]
 
 
@@ -111,11 +113,11 @@ def test_messages_for_several_queues_leave_together(
     assert take(store, consumer, 2) == [ONE, THREE]
 
 
-def test_confirmed_is_called_once_the_messages_are_safe(store: Store, bus: Bus) -> None:
+def test_messages_are_confirmed_once_they_are_durable(store: Store, bus: Bus) -> None:
     confirmed = []
     with suppress(ZeroDivisionError), store.batch() as batch:
         bus.publish("q", [ONE], batch, lambda: confirmed.append("lost"))
-        confirmed.clear()  # what is written within a batch that fails was never written
+        confirmed.clear()  # stands for a write that the failed batch undoes
         raise ZeroDivisionError
     assert confirmed == []
     with store.batch() as batch:
@@ -158,7 +160,7 @@ def test_a_batch_after_a_failed_one_publishes_only_its_own_messages(
     request: pytest.FixtureRequest, store: Store, bus: Bus, consumer: Consumer
 ) -> None:
     if isinstance(bus, StoredBus) and request.node.callspec.params["store"] in WITHOUT_TRANSACTIONS:
-        pytest.skip("what was written stays written; only transactions promise more")
+        pytest.skip("without transactions, messages written before the failure stay")
     with suppress(ZeroDivisionError), store.batch() as batch:
         bus.publish("q", [ONE], batch)
         raise ZeroDivisionError
@@ -171,7 +173,7 @@ def test_taken_messages_come_back_if_the_batch_fails(
     store: Store, bus: Bus, consumer: Consumer
 ) -> None:
     publish(store, bus, ONE, TWO)
-    assert consumer.wait(LONG)
+    assert consumer.wait(WAIT_SECONDS)
     with suppress(ZeroDivisionError), store.batch() as batch:
         assert len(consumer.take(1, batch)) == 1
         raise ZeroDivisionError
@@ -189,7 +191,7 @@ def test_messages_taken_together_are_acknowledged_together(
     with closing(open_bus(place, store)) as other, closing(other.consumer("q")) as consumer:
         last = UnitMessage("u", 4)
         publish(store, other, last)
-        assert take(store, consumer, 1) == [last], "nothing comes again, which would come before"
+        assert take(store, consumer, 1) == [last], "no acknowledged message is redelivered"
         assert is_empty(store, other, consumer)
 
 
@@ -197,11 +199,11 @@ def test_a_consumer_whose_take_failed_is_woken_again(
     store: Store, bus: Bus, consumer: Consumer
 ) -> None:
     publish(store, bus, ONE)
-    assert consumer.wait(LONG)
+    assert consumer.wait(WAIT_SECONDS)
     for _ in range(3):
         with suppress(ZeroDivisionError), store.batch() as batch:
             if not consumer.take(1, batch):
-                assert consumer.wait(LONG)
+                assert consumer.wait(WAIT_SECONDS)
             raise ZeroDivisionError
     assert take(store, consumer, 1) == [ONE]
 
@@ -221,7 +223,7 @@ def test_rejected_messages_are_put_into_quarantine_with_the_reason(
     store: Store, bus: Bus, consumer: Consumer
 ) -> None:
     publish(store, bus, ONE)
-    assert consumer.wait(LONG)
+    assert consumer.wait(WAIT_SECONDS)
     with store.batch() as batch:
         (first,) = consumer.take(10, batch)
         consumer.reject(first, "no such thing", batch)
@@ -234,7 +236,7 @@ def test_quarantine_is_replayed_or_purged(store: Store, bus: Bus, consumer: Cons
     publish(store, bus, ONE, TWO, THREE)
     rejected = 0
     while rejected < 3:
-        assert consumer.wait(LONG)
+        assert consumer.wait(WAIT_SECONDS)
         with store.batch() as batch:
             for delivery in consumer.take(10, batch):
                 consumer.reject(delivery, "later", batch)
@@ -255,11 +257,11 @@ def test_waiting_messages_can_be_purged(store: Store, bus: Bus, deliver: Deliver
     assert bus.depths() == {}
 
 
-def test_a_consumer_that_leaves_takes_nothing_with_it(store: Store, bus: Bus) -> None:
+def test_a_closed_consumer_returns_its_prefetched_messages(store: Store, bus: Bus) -> None:
     publish(store, bus, ONE, TWO, THREE)
     with closing(bus.consumer("q")) as consumer:
         assert take(store, consumer, 1) == [ONE]
-        consumer.wait(0.05)  # what is sent ahead may come to its hands
+        consumer.wait(0.05)  # lets prefetched messages arrive
     with closing(bus.consumer("q")) as consumer:
         assert take(store, consumer, 2) == [TWO, THREE]
 
@@ -290,7 +292,7 @@ def test_each_message_goes_to_one_of_several_consumers(store: Store, bus: Bus) -
 
 
 def _answer(store: Store, place: str, inbox: str, outbox: str, first: bool) -> int:
-    """Plays a message to and fro; how often a wait ended without being woken."""
+    """Exchanges messages with the other side; returns how many waits timed out."""
     missed = 0
     with closing(open_bus(place, store)) as bus, closing(bus.consumer(inbox)) as consumer:
         for number in range(100):
@@ -307,7 +309,7 @@ def _answer(store: Store, place: str, inbox: str, outbox: str, first: bool) -> i
 def test_no_message_is_missed_between_processes(
     shared: Store, address: str, engine: str, request: pytest.FixtureRequest
 ) -> None:
-    """A wait that nobody ends would show as a miss, and take twenty seconds."""
+    """A missed wake-up shows as a wait that times out after twenty seconds."""
     if engine == RABBITMQ:
         place = request.getfixturevalue("rabbitmq_url")
     else:

@@ -1,4 +1,4 @@
-"""Waking who waits: within a process, between processes, and out of a signal handler."""
+"""Wake-ups end waits: within a process, between processes, and from a signal handler."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from synergy.messaging.wakeups import SocketWakeups
 from synergy.storage.protocol import Store
 from tests.servers.standing_still import stand_still
 
-LONG = 30.0  # seconds that no test waits in full
+WAIT_SECONDS = 30.0  # a bound: no passing test waits that long
 
 
 @pytest.fixture
@@ -44,16 +44,16 @@ def test_a_wait_without_wake_up_ends_by_its_timeout(listener: Waiter) -> None:
     assert not listener.wait(0.01)
 
 
-def test_a_ring_before_the_wait_is_not_lost_and_many_are_one(bus: Bus, listener: Waiter) -> None:
+def test_wake_ups_before_a_wait_are_kept_and_end_one_wait(bus: Bus, listener: Waiter) -> None:
     for _ in range(1_000):
         bus.notify("scheduler")
-    assert listener.wait(LONG)
+    assert listener.wait(WAIT_SECONDS)
     assert not listener.wait(0)
 
 
-def test_a_ring_ends_a_wait_of_another_thread(bus: Bus, listener: Waiter) -> None:
+def test_a_wake_up_ends_a_wait_of_another_thread(bus: Bus, listener: Waiter) -> None:
     woken = []
-    thread = threading.Thread(target=lambda: woken.append(listener.wait(LONG)))
+    thread = threading.Thread(target=lambda: woken.append(listener.wait(WAIT_SECONDS)))
     thread.start()
     bus.notify("scheduler")
     thread.join()
@@ -69,25 +69,25 @@ def test_all_listeners_of_the_topic_are_woken_and_no_others(bus: Bus, listener: 
 
 
 @pytest.mark.parametrize("topic", ["a/b", "../x", "a.b", "Zürich 東京", "x" * 500, "", "a\0b\n"])
-def test_any_text_is_a_topic_of_its_own(bus: Bus, topic: str) -> None:
+def test_any_text_can_be_a_topic(bus: Bus, topic: str) -> None:
     with closing(bus.listener(topic)) as mine, closing(bus.listener(topic + "x")) as other:
         bus.notify(topic)
         assert mine.wait(0)
         assert not other.wait(0)
 
 
-def test_a_queue_and_a_topic_of_one_name_are_apart(store: Store, bus: Bus) -> None:
+def test_a_queue_and_a_topic_with_the_same_name_are_independent(store: Store, bus: Bus) -> None:
     with closing(bus.listener("q")) as listener, closing(bus.consumer("q")) as consumer:
         with store.batch() as batch:
             bus.publish("q", [UnitMessage("u", 1)], batch)
-            assert not consumer.wait(0), "nobody is woken before the commit"
+            assert not consumer.wait(0), "no consumer is woken before the commit"
         assert consumer.wait(0)
         assert not listener.wait(0)
 
 
 def test_an_interrupt_ends_a_wait_of_another_thread(listener: Waiter) -> None:
     woken = []
-    thread = threading.Thread(target=lambda: woken.append(listener.wait(LONG)))
+    thread = threading.Thread(target=lambda: woken.append(listener.wait(WAIT_SECONDS)))
     thread.start()
     listener.interrupt()
     thread.join()
@@ -96,20 +96,20 @@ def test_an_interrupt_ends_a_wait_of_another_thread(listener: Waiter) -> None:
 
 def test_an_interrupt_before_the_wait_ends_it(listener: Waiter) -> None:
     listener.interrupt()
-    assert listener.wait(LONG)
+    assert listener.wait(WAIT_SECONDS)
     assert not listener.wait(0)
 
 
-def test_an_interrupt_may_come_out_of_a_signal_handler(listener: Waiter) -> None:
+def test_an_interrupt_may_come_from_a_signal_handler(listener: Waiter) -> None:
     before = signal.signal(signal.SIGALRM, lambda *_: listener.interrupt())
     signal.setitimer(signal.ITIMER_REAL, 0.05)
     try:
-        assert listener.wait(LONG)
+        assert listener.wait(WAIT_SECONDS)
     finally:
         signal.signal(signal.SIGALRM, before)
 
 
-def test_interrupting_or_ringing_after_closing_does_nothing(bus: Bus) -> None:
+def test_interrupts_and_wake_ups_after_closing_are_ignored(bus: Bus) -> None:
     listener = bus.listener("scheduler")
     listener.close()
     listener.interrupt()
@@ -120,7 +120,7 @@ def test_interrupting_or_ringing_after_closing_does_nothing(bus: Bus) -> None:
 
 # Across processes
 
-RINGER = """
+WAKER = """
 import sys
 from pathlib import Path
 from synergy.messaging.wakeups import SocketWakeups
@@ -134,9 +134,9 @@ sys.stdin.readline()
 
 
 @pytest.fixture
-def ringer(folder: Path) -> Iterator[subprocess.Popen[str]]:
-    """A process that waits for `mine`, and wakes `yours` for each line it is given."""
-    command = [sys.executable, "-c", RINGER, str(folder)]
+def waker(folder: Path) -> Iterator[subprocess.Popen[str]]:
+    """A process with a waiter for `mine`, which wakes `yours` when it reads a line."""
+    command = [sys.executable, "-c", WAKER, str(folder)]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
         assert process.stdout is not None
@@ -145,19 +145,21 @@ def ringer(folder: Path) -> Iterator[subprocess.Popen[str]]:
         process.kill()
 
 
-def test_another_process_is_heard(wakeups: SocketWakeups, ringer: subprocess.Popen[str]) -> None:
+def test_a_wake_up_from_another_process_arrives(
+    wakeups: SocketWakeups, waker: subprocess.Popen[str]
+) -> None:
     with closing(wakeups.waiter("yours")) as waiter:
-        assert ringer.stdin is not None
-        print(file=ringer.stdin, flush=True)
-        assert waiter.wait(LONG)
+        assert waker.stdin is not None
+        print(file=waker.stdin, flush=True)
+        assert waiter.wait(WAIT_SECONDS)
 
 
 def test_sockets_of_a_killed_process_are_removed_by_the_next_wake_up(
-    wakeups: SocketWakeups, ringer: subprocess.Popen[str], folder: Path
+    wakeups: SocketWakeups, waker: subprocess.Popen[str], folder: Path
 ) -> None:
     with closing(wakeups.waiter("mine")) as mine:
-        ringer.kill()
-        ringer.wait()
+        waker.kill()
+        waker.wait()
         assert len(list(folder.iterdir())) == 2
         wakeups.wake("mine")
         assert mine.wait(0)
@@ -166,19 +168,21 @@ def test_sockets_of_a_killed_process_are_removed_by_the_next_wake_up(
 
 
 def test_a_stopped_process_blocks_no_other(
-    wakeups: SocketWakeups, ringer: subprocess.Popen[str]
+    wakeups: SocketWakeups, waker: subprocess.Popen[str]
 ) -> None:
-    stand_still(ringer.pid)
+    stand_still(waker.pid)
     for _ in range(1_000):
         wakeups.wake("mine")
-    os.kill(ringer.pid, signal.SIGCONT)
+    os.kill(waker.pid, signal.SIGCONT)
 
 
-def test_only_the_owner_may_wake(wakeups: SocketWakeups, folder: Path) -> None:
+def test_the_folder_of_sockets_is_private_to_its_owner(
+    wakeups: SocketWakeups, folder: Path
+) -> None:
     assert folder.stat().st_mode & 0o777 == 0o700
 
 
-def test_a_long_home_is_no_hindrance(tmp_path: Path) -> None:
+def test_wake_ups_work_in_a_folder_with_a_very_long_path(tmp_path: Path) -> None:
     home = tmp_path.joinpath(*["long" * 20] * 4)
     with (
         closing(SocketWakeups(home)) as wakeups,
@@ -188,9 +192,7 @@ def test_a_long_home_is_no_hindrance(tmp_path: Path) -> None:
         assert waiter.wait(0)
 
 
-def test_ringing_never_raises_even_if_the_folder_is_gone(
-    wakeups: SocketWakeups, folder: Path
-) -> None:
+def test_waking_does_not_raise_if_the_folder_is_gone(wakeups: SocketWakeups, folder: Path) -> None:
     waiter = wakeups.waiter("a")
     for file in folder.iterdir():
         file.unlink()

@@ -21,13 +21,13 @@ def begin(store: Store, *answers: Answer) -> list[Answer]:
 
 
 def stored(store: Store, key: str = "k", person: str = "jo") -> Answer:
-    """What is there; it must be there."""
+    """Returns the stored answer, which must exist."""
     found, is_new = store.answers.begin(an_answer(key, person, fingerprint="look"))
     assert not is_new
     return found
 
 
-def test_the_first_begins_an_answer_and_the_next_gets_it(store: Store) -> None:
+def test_the_first_request_begins_an_answer_and_the_next_one_reads_it(store: Store) -> None:
     first = an_answer(at=NOW + TICK)
     assert store.answers.begin(first) == (replace(first, rev=1), True)
     other = an_answer(fingerprint="g", owner="mx-2", at=LATER)
@@ -53,7 +53,7 @@ def test_every_field_of_an_answer_is_kept(store: Store) -> None:
 
 
 @pytest.mark.parametrize("body", [None, b"", b"\0"])
-def test_no_body_is_another_than_an_empty_one(store: Store, body: bytes | None) -> None:
+def test_a_missing_body_differs_from_an_empty_one(store: Store, body: bytes | None) -> None:
     (begun,) = begin(store, an_answer())
     store.answers.change(replace(begun, status=204, body=body))
     assert stored(store).body == body
@@ -79,7 +79,7 @@ def test_a_deleted_key_is_free(store: Store) -> None:
     assert stored(store, "other") == other
 
 
-def test_old_answers_are_forgotten_oldest_first(store: Store) -> None:
+def test_old_answers_are_deleted_oldest_first(store: Store) -> None:
     begun = begin(store, *(an_answer(str(n), at=NOW + n * TICK) for n in (2, 1, 3)))
     store.answers.change(replace(begun[0], status=200))
     assert store.answers.prune(NOW + 3 * TICK, 1) == 1

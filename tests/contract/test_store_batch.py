@@ -1,4 +1,4 @@
-"""Batches, as every engine has them; see `test_store_transactions` for those that are atomic."""
+"""Batches on every engine; see `test_store_transactions` for the engines with transactions."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_actions_after_a_failure_run_only_when_the_batch_fails(store: Store) -> 
     assert calls[2:] == ["another is durable", "a third failed"]
 
 
-def test_a_block_within_a_batch_belongs_to_the_outermost(store: Store) -> None:
+def test_actions_of_an_inner_batch_run_after_the_outer_commit(store: Store) -> None:
     calls = []
     with store.batch() as batch:
         with store.batch() as inner:
@@ -75,12 +75,12 @@ def test_a_block_within_a_batch_belongs_to_the_outermost(store: Store) -> None:
     assert calls == ["inner", "outer"]
 
 
-def test_a_batch_of_which_a_part_failed_ends_with_an_error_and_nothing_follows(
+def test_a_batch_with_a_failed_inner_batch_fails_and_writes_nothing_more(
     store: Store,
 ) -> None:
     calls = []
 
-    def go_on_regardless() -> None:
+    def write_after_a_failure() -> None:
         with store.batch() as batch:
             batch.after_commit(lambda: calls.append(1))
             with suppress(ZeroDivisionError), store.batch():
@@ -88,11 +88,11 @@ def test_a_batch_of_which_a_part_failed_ends_with_an_error_and_nothing_follows(
             store.facts.set("a", "1")
 
     with pytest.raises(StorageUnavailable, match="batch failed"):
-        go_on_regardless()
+        write_after_a_failure()
     assert (store.facts.get("a"), calls) == (None, [])
 
 
-def test_batches_of_threads_are_their_own(store: Store) -> None:
+def test_each_thread_has_its_own_batch(store: Store) -> None:
     def act(number: int) -> list[int]:
         calls: list[int] = []
         for step in range(20):
@@ -105,7 +105,7 @@ def test_batches_of_threads_are_their_own(store: Store) -> None:
     assert in_threads(4, act) == [list(range(0, 20, 2))] * 4
 
 
-def test_nothing_follows_a_batch_that_failed(store: Store) -> None:
+def test_actions_after_a_commit_are_dropped_with_a_failed_batch(store: Store) -> None:
     calls = []
     with suppress(ZeroDivisionError), store.batch() as batch:
         batch.after_commit(lambda: calls.append(1))
@@ -115,7 +115,7 @@ def test_nothing_follows_a_batch_that_failed(store: Store) -> None:
     assert calls == []
 
 
-def test_a_refusal_within_a_batch_does_not_spoil_it(store: Store) -> None:
+def test_a_refused_call_within_a_batch_does_not_fail_the_batch(store: Store) -> None:
     with store.batch():
         assert store.leases.take(None, "lease", "a") is not None
         assert store.leases.take(None, "lease", "b") is None
@@ -123,9 +123,9 @@ def test_a_refusal_within_a_batch_does_not_spoil_it(store: Store) -> None:
     assert store.facts.get("a") == "1"
 
 
-def test_a_closed_store_says_so(store: Store) -> None:
+def test_a_closed_store_raises_an_error(store: Store) -> None:
     store.close()
     with pytest.raises(StorageUnavailable, match="closed"):
         store.facts.get("a")
     with pytest.raises(StorageUnavailable, match="closed"), store.batch():
-        pytest.fail("nobody comes in")
+        pytest.fail("the batch began")

@@ -1,4 +1,4 @@
-"""Boxes: what belongs where, what was seen there."""
+"""Boxes: the processes assigned to them, and the processes observed there."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SEEN = ObservedProcess(
 )
 
 
-def test_assigning_adds_what_is_missing_switched_on(store: Store) -> None:
+def test_assigning_adds_missing_processes_switched_on(store: Store) -> None:
     assert store.boxes.assign("dev-1", ["A", "B"]) == ["A", "B"]
     assert store.boxes.assign("dev-1", ["B", "C"]) == ["C"]
     assert store.boxes.assignments("dev-1") == [Assignment("dev-1", name) for name in "ABC"]
@@ -35,7 +35,7 @@ def test_boxes_are_kept_apart(store: Store) -> None:
     assert store.boxes.assignments("nowhere") == []
 
 
-def test_switching_is_in_the_journal_and_what_is_not_assigned_is_refused(store: Store) -> None:
+def test_switching_is_journaled_and_refused_for_unassigned_processes(store: Store) -> None:
     store.boxes.assign("dev-1", ["A"])
     assert not store.boxes.switch("dev-1", "B", is_on=True, who="op", now=NOW)
     store.boxes.switch("dev-1", "A", is_on=False, who="op", now=NOW)
@@ -67,7 +67,7 @@ def test_a_box_is_known_once_assigned_and_seen_once_it_reports(store: Store) -> 
     assert store.boxes.all() == [Box("dev-1", NOW), Box("dev-2", NOW)]
 
 
-def test_a_box_that_never_reported_is_there_with_nothing_observed(store: Store) -> None:
+def test_a_box_that_never_reported_is_listed_with_nothing_observed(store: Store) -> None:
     store.boxes.assign("dev-1", ["A"])
     assert store.boxes.all() == [Box("dev-1", None)]
     assert store.boxes.observed() == []

@@ -1,4 +1,4 @@
-"""What operators set at run time for a process."""
+"""Settings of a process that operators change at run time."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def test_switch_and_trigger_are_independent(store: Store) -> None:
     assert store.controls.all()["A"] == ProcessControl("A", True, "every 60")
 
 
-def test_the_journal_says_from_what_to_what(store: Store) -> None:
+def test_the_journal_records_the_value_before_and_after(store: Store) -> None:
     store.controls.set_on("A", is_on=False, who="op", why="tired", now=NOW)
     store.controls.set_on("A", is_on=True, who="op", why="fresh", now=NOW)
     store.controls.set_trigger("A", "every 60", "op", "faster", NOW)
     store.controls.set_trigger("A", "every 5", "op", "faster", NOW)
-    told = [(e.event, e.before, e.after, e.why) for e in store.journal.since(0, 10)]
-    assert told == [
+    changes = [(e.event, e.before, e.after, e.why) for e in store.journal.since(0, 10)]
+    assert changes == [
         ("process.off", "", "off", "tired"),
         ("process.on", "off", "on", "fresh"),
         ("process.trigger_frequency", "", "every 60", "faster"),

@@ -1,4 +1,4 @@
-"""Changes of documents are numbered, also those of several writers."""
+"""Changes of documents are numbered, also across several writers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ from tests.factories import HOUR, NEXT_HOUR
 # Bounds
 
 
-def test_bounds_say_what_a_range_holds(store: Store) -> None:
+def test_bounds_are_the_lowest_and_highest_number_and_the_row_count_of_a_range(
+    store: Store,
+) -> None:
     assert store.documents.bounds(SESSIONS, "", "") is None
     put(store, ("a", HOUR), ("b", HOUR))
     put(store, ("a", NEXT_HOUR))
@@ -34,14 +36,14 @@ def test_bounds_say_what_a_range_holds(store: Store) -> None:
     }
 
 
-def test_a_change_raises_the_upper_bound_and_no_other(store: Store) -> None:
+def test_a_change_raises_only_the_upper_bound_of_its_timeperiod(store: Store) -> None:
     put(store, ("a", HOUR), ("b", HOUR), ("a", NEXT_HOUR))
     put(store, ("a", HOUR), x=2)
     assert store.documents.bounds(SESSIONS, HOUR, NEXT_HOUR) == Bounds(1, 4, 2)
     assert store.documents.bounds(SESSIONS, NEXT_HOUR, "") == Bounds(3, 3, 1)
 
 
-def test_a_row_taken_away_raises_the_upper_bound_too(store: Store) -> None:
+def test_a_removed_row_raises_the_upper_bound(store: Store) -> None:
     replace_hour(store, 1, ("a", {"n": 1}), ("b", {"n": 1}))
     replace_hour(store, 2)
     assert store.documents.bounds(SESSIONS, HOUR, NEXT_HOUR) == Bounds(1, 4, 0)
@@ -51,7 +53,7 @@ def test_a_row_taken_away_raises_the_upper_bound_too(store: Store) -> None:
 # Changes
 
 
-def test_only_the_newest_change_of_a_timeperiod_is_told(store: Store) -> None:
+def test_only_the_newest_change_of_a_timeperiod_is_listed(store: Store) -> None:
     put(store, ("a", HOUR), ("a", NEXT_HOUR))
     put(store, ("b", HOUR))
     store.documents.update("other", [("k", HOUR)], lambda *_: {})
@@ -78,7 +80,7 @@ ROWS = st.dictionaries(st.sampled_from("abc"), st.integers(0, 2), max_size=3)
 @pytest.mark.parametrize("place", QUICK)
 @settings(max_examples=80, deadline=None)
 @given(st.lists(st.tuples(st.booleans(), ROWS), max_size=12))
-def test_any_writes_leave_what_a_dictionary_would(
+def test_any_writes_have_the_same_result_as_on_a_dictionary(
     place: str, steps: list[tuple[bool, dict[str, int]]]
 ) -> None:
     store = open_store(place)
@@ -101,7 +103,7 @@ def test_any_writes_leave_what_a_dictionary_would(
     store.close()
 
 
-# At once
+# Concurrent writers
 
 
 def _add(store: Store, who: str, count: int) -> None:
@@ -124,10 +126,10 @@ def test_updates_of_many_processes_are_all_kept(shared: Store, address: str, muc
     assert found.high == 6 * count
 
 
-def test_all_lower_numbers_are_visible_with_a_number(
+def test_once_a_number_is_visible_all_lower_numbers_are(
     shared: Store, address: str, much: int
 ) -> None:
-    """What changed since n, asked again and again, adds up to everything."""
+    """Repeated reads of the changes since the last number add up to all changes."""
     seen: dict[tuple[str, str], int] = {}
     done = threading.Event()
 

@@ -1,4 +1,4 @@
-"""Events: each once, in an order that nobody misses anything of."""
+"""Events are stored once each, numbered so that followers miss none."""
 
 from __future__ import annotations
 
@@ -55,20 +55,20 @@ def test_an_id_that_comes_twice_in_one_call_is_one_event(store: Store) -> None:
     ]  # fmt: skip
 
 
-def test_an_id_that_is_there_brings_the_stored_event(store: Store) -> None:
+def test_appending_a_known_id_returns_the_stored_event(store: Store) -> None:
     append(store, "a")
     again = an_event("a", resource="/other", at=LATER, who="you", body={"x": 1})
     assert store.events.append([again]) == [(an_event("a", seq=1), False)]
     assert store.events.since(0, 10) == [an_event("a", seq=1)]
 
 
-def test_odd_ids_are_ids(store: Store) -> None:
+def test_ids_with_special_characters_are_kept(store: Store) -> None:
     append(store, *ODD)
     assert [new for _, new in append(store, *ODD)] == [False] * len(ODD)
     assert ids(store.events.since(0, 100)) == list(ODD)
 
 
-def test_the_feed_goes_on_where_it_was_left(store: Store) -> None:
+def test_the_feed_continues_after_the_last_number_read(store: Store) -> None:
     assert store.events.last_seq() == 0
     append(store, *"abcde")
     first = store.events.since(0, 3)
@@ -78,7 +78,7 @@ def test_the_feed_goes_on_where_it_was_left(store: Store) -> None:
     assert store.events.last_seq() == 5
 
 
-def test_pages_go_from_the_newest(store: Store) -> None:
+def test_pages_start_with_the_newest_event(store: Store) -> None:
     append(store, *"abcde")
     page, cursor = store.events.find(2)
     assert ids(page) == ["e", "d"]
@@ -102,7 +102,7 @@ def test_values_that_are_not_json_are_refused_before_any_write(store: Store) -> 
     assert store.events.last_seq() == 0
 
 
-def test_the_oldest_are_forgotten_but_never_the_newest(store: Store) -> None:
+def test_pruning_deletes_the_oldest_events_but_never_the_newest(store: Store) -> None:
     times = {"a": NOW - 2 * TICK, "b": NOW - TICK, "c": NOW, "d": NOW}
     store.events.append([an_event(id_, at=at) for id_, at in times.items()])
     assert store.events.prune(NOW - 2 * TICK, 10) == 0
@@ -116,7 +116,7 @@ def test_the_oldest_are_forgotten_but_never_the_newest(store: Store) -> None:
     assert store.events.last_seq() == 6
 
 
-def test_what_is_forgotten_leaves_no_gaps(store: Store) -> None:
+def test_pruning_stops_at_the_first_recent_event(store: Store) -> None:
     """Clocks differ: a later event may have an earlier time."""
     times = {"a": NOW - TICK, "b": NOW, "c": NOW - TICK, "d": NOW}
     store.events.append([an_event(id_, at=at) for id_, at in times.items()])
@@ -124,14 +124,14 @@ def test_what_is_forgotten_leaves_no_gaps(store: Store) -> None:
     assert ids(store.events.since(0, 10)) == ["b", "c", "d"]
 
 
-def test_time_is_when_an_event_was_taken_not_its_own(store: Store) -> None:
+def test_pruning_goes_by_the_time_an_event_was_received(store: Store) -> None:
     old = NOW - timedelta(days=1)
     store.events.append([an_event("a", timestamp=old), an_event("b", timestamp=old)])
     assert store.events.prune(NOW, 10) == 0
 
 
 def _append(store: Store, name: str) -> list[bool]:
-    """Its own events, and those that everybody has."""
+    """Appends events of its own, and events that every writer appends."""
     found = []
     for n in range(10):
         some = [an_event(f"{name}-{n}"), an_event(f"all-{n}", who=name)]
@@ -139,7 +139,7 @@ def _append(store: Store, name: str) -> list[bool]:
     return found
 
 
-def test_an_event_that_many_bring_at_once_is_new_to_one(store: Store) -> None:
+def test_an_event_appended_by_many_threads_at_once_is_new_to_one(store: Store) -> None:
     new = in_threads(4, lambda n: _append(store, str(n)))
     assert sum(map(sum, new)) == 4 * 10 + 10
     found = store.events.since(0, 1_000)
@@ -150,7 +150,7 @@ def test_an_event_that_many_bring_at_once_is_new_to_one(store: Store) -> None:
         assert mine == {f"all-{k}" for k in range(10) if own[2 * k + 1]}
 
 
-def test_who_follows_misses_nothing_that_other_processes_write(shared: Store, address: str) -> None:
+def test_a_follower_misses_no_event_of_other_processes(shared: Store, address: str) -> None:
     seen: list[int] = []
     done = threading.Event()
 

@@ -1,4 +1,4 @@
-"""The states of jobs: moved as a whole or not at all, loaded as they were moved."""
+"""States of jobs: a move changes all of its jobs or none, and loading returns the result."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BLOCK = 1024
 
 
 def jobs(store: Store, process: str = "SiteHourly") -> dict[int, tuple[int, int]]:
-    """Byte and generation of every job that is not as it was born."""
+    """Returns state byte and generation of every job that has left its initial state."""
     found: dict[int, tuple[int, int]] = {}
     for run in store.jobs.load([process]):
         assert run.process == process
@@ -72,7 +72,7 @@ def test_later_moves_of_a_call_see_the_earlier_ones(store: Store) -> None:
     assert jobs(store) == {500_000: (PROCESSED, 1)}
 
 
-def test_starting_over_raises_the_generation_and_is_named_so(store: Store) -> None:
+def test_starting_over_raises_the_generation_and_is_journaled(store: Store) -> None:
     store.jobs.move([a_move(500_000, after=PROCESSED)], NOW)
     over = a_move(500_000, before=PROCESSED, after=IN_PROGRESS, start_over=True, why="late data")
     assert store.jobs.move([over], NOW) == []
@@ -132,7 +132,7 @@ def test_a_job_that_fails_over_the_rows_of_an_earlier_generation_is_stale(store:
     assert jobs(store) == {500_000: (EMBRYO, 2)}
 
 
-def test_what_was_given_up_and_acknowledged_is_skipped_and_says_so(store: Store) -> None:
+def test_an_acknowledged_job_is_skipped_and_flagged(store: Store) -> None:
     store.jobs.move([a_move(500_000, after=GIVEN_UP)], NOW)
     take = a_move(500_000, before=GIVEN_UP, after=SKIPPED, acknowledged=True)
     assert store.jobs.move([take], NOW) == []
@@ -151,7 +151,7 @@ def test_processes_are_loaded_by_name_and_kept_apart(store: Store) -> None:
     assert {run.process for run in store.jobs.load()} == {"SiteHourly", "SiteYearly"}
     assert jobs(store, "SiteYearly") == {2026: (IN_PROGRESS, 1)}
     assert list(store.jobs.load([])) == []
-    assert list(store.jobs.load(["Nobody"])) == []
+    assert list(store.jobs.load(["Unknown"])) == []
 
 
 def _take_over(store: Store, who: str, count: int) -> int:
@@ -159,19 +159,21 @@ def _take_over(store: Store, who: str, count: int) -> int:
     return sum(store.jobs.move([move], NOW) == [] for move in moves)
 
 
-def test_one_of_many_moves_from_a_state_is_made(shared: Store, address: str, much: int) -> None:
+def test_one_of_several_processes_moves_a_job_from_a_state(
+    shared: Store, address: str, much: int
+) -> None:
     made = in_processes(address, _take_over, [("one", much), ("two", much)])
     assert sum(made) == much
     assert len(jobs(shared)) == much
     assert len(shared.journal.since(0, 1_000)) == much
 
 
-SPOTS = st.integers(BLOCK - 6, BLOCK + 6)
+ORDINALS = st.integers(BLOCK - 6, BLOCK + 6)
 
 
 @st.composite
 def moves(draw: st.DrawFn) -> JobChange:
-    first, last = sorted((draw(SPOTS), draw(SPOTS)))
+    first, last = sorted((draw(ORDINALS), draw(ORDINALS)))
     return a_move(
         first,
         draw(st.sampled_from([first, last])),
@@ -186,7 +188,9 @@ def moves(draw: st.DrawFn) -> JobChange:
 @pytest.mark.parametrize("place", QUICK)
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.lists(moves(), max_size=4), max_size=12))
-def test_any_moves_leave_what_a_dictionary_would(place: str, calls: list[list[JobChange]]) -> None:
+def test_any_moves_have_the_same_result_as_on_a_dictionary(
+    place: str, calls: list[list[JobChange]]
+) -> None:
     store = open_store(place)
     model: dict[int, tuple[int, int]] = {}
     for call in calls:

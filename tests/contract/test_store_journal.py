@@ -1,4 +1,4 @@
-"""The journal: in the order in which entries become visible, nothing missed."""
+"""The journal is read in the order in which entries become visible, and none is missed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_an_entry_comes_back_as_it_was_written_with_a_number(store: Store) -> No
     assert replace(found, seq=0) == entry
 
 
-def test_the_feed_goes_on_where_it_was_left(store: Store) -> None:
+def test_the_feed_continues_after_the_last_number_read(store: Store) -> None:
     assert store.journal.last_seq() == 0
     store.journal.append([an_entry(why=str(n)) for n in range(5)])
     first = store.journal.since(0, 3)
@@ -54,14 +54,14 @@ def test_a_follower_skips_its_own_entries(store: Store) -> None:
     assert len(store.journal.since(0, 10)) == 3
 
 
-def test_the_newest_come_first_of_all_or_of_a_process(store: Store) -> None:
+def test_entries_of_all_processes_or_of_one_come_newest_first(store: Store) -> None:
     store.journal.append([an_entry(process=name, why=name + n) for n in "12" for name in "AB"])
     assert [entry.why for entry in store.journal.find()] == ["B2", "A2", "B1", "A1"]
     assert [entry.why for entry in store.journal.find("A")] == ["A2", "A1"]
     assert [entry.why for entry in store.journal.find("A", limit=1)] == ["A2"]
 
 
-def test_older_entries_are_found_from_where_a_page_ended(store: Store) -> None:
+def test_a_page_continues_before_the_last_entry_of_the_previous_one(store: Store) -> None:
     names = "ABAAB"  # number 1 to 5
     store.journal.append([an_entry(process=name, first=HOUR, last=HOUR) for name in names])
     assert [entry.seq for entry in store.journal.find(limit=2, before=4)] == [3, 2]
@@ -102,7 +102,7 @@ HOURS = st.integers(0, 24 * 70).map(lambda n: Qualifier.HOURLY.parse("2026110100
 @pytest.mark.parametrize("place", QUICK)
 @settings(max_examples=80, deadline=None)
 @given(st.lists(st.tuples(HOURS, HOURS), max_size=30), HOURS)
-def test_the_search_for_ranges_misses_none(
+def test_the_entries_of_a_job_are_all_whose_range_includes_it(
     place: str, spans: list[tuple[int, int]], job: int
 ) -> None:
     store = open_store(place)
@@ -116,7 +116,7 @@ def test_the_search_for_ranges_misses_none(
     store.close()
 
 
-def test_pruning_forgets_the_old_and_never_gives_a_number_twice(store: Store) -> None:
+def test_pruning_deletes_old_entries_and_never_reuses_a_number(store: Store) -> None:
     old, new = NOW - timedelta(days=1), NOW
     store.journal.append([an_entry(at=old) for _ in range(5)])
     store.journal.append([an_entry(at=new)])
@@ -143,7 +143,7 @@ def test_a_follower_of_many_writers_misses_nothing(shared: Store, address: str, 
     def follow() -> None:
         seq, last = 0, False
         while not (shared.journal.last_seq() or done.is_set()):
-            done.wait(0.02)  # the writers are processes that are being started
+            done.wait(0.02)  # until the processes that write have started
         while not last:
             last = done.is_set()
             for entry in shared.journal.since(seq, 1_000):

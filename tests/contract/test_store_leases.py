@@ -13,7 +13,7 @@ def test_a_lease_that_was_never_taken_does_not_exist(store: Store) -> None:
     assert store.leases.read("scheduler") is None
 
 
-def test_the_first_taker_holds_it(store: Store) -> None:
+def test_the_first_taker_holds_the_lease(store: Store) -> None:
     lease = store.leases.take(None, "scheduler", "a")
     assert lease == Lease("scheduler", "a", 1, 0)
     assert store.leases.read("scheduler") == lease
@@ -21,7 +21,7 @@ def test_the_first_taker_holds_it(store: Store) -> None:
     assert store.leases.take(None, "other", "b") == Lease("other", "b", 1, 0)
 
 
-def test_a_renewal_advances_it_and_counts_once(store: Store) -> None:
+def test_a_lease_is_renewed_once_from_each_seq(store: Store) -> None:
     lease = store.leases.take(None, "scheduler", "a")
     assert lease is not None
     renewed = store.leases.renew(lease)
@@ -30,7 +30,7 @@ def test_a_renewal_advances_it_and_counts_once(store: Store) -> None:
     assert store.leases.read("scheduler") == renewed
 
 
-def test_many_are_renewed_in_one_step_each_on_its_own(store: Store) -> None:
+def test_several_leases_are_renewed_independently_in_one_call(store: Store) -> None:
     leases = [store.leases.take(None, name, "a") for name in ("x/1", "x/2", "x/3")]
     held = [lease for lease in leases if lease is not None]
     assert store.leases.take(held[1], "x/2", "b") is not None
@@ -39,7 +39,7 @@ def test_many_are_renewed_in_one_step_each_on_its_own(store: Store) -> None:
     assert store.leases.read("x/3") == replace(held[2], seq=1)
 
 
-def test_a_family_is_found_by_how_its_names_begin(store: Store) -> None:
+def test_leases_are_found_by_the_prefix_of_their_names(store: Store) -> None:
     for name in ("scheduler/b", "scheduler/a_", "scheduler/a%", "schedulers", "Scheduler/c"):
         store.leases.take(None, name, "a")
     found = store.leases.all("scheduler/")
@@ -48,7 +48,7 @@ def test_a_family_is_found_by_how_its_names_begin(store: Store) -> None:
     assert store.leases.all("nobody") == []
 
 
-def test_it_is_taken_over_only_as_it_was_seen(store: Store) -> None:
+def test_a_takeover_fails_if_the_lease_changed_since_it_was_read(store: Store) -> None:
     seen = store.leases.take(None, "scheduler", "a")
     assert seen is not None
     renewed = store.leases.renew(seen)
@@ -70,7 +70,7 @@ def test_a_released_lease_can_be_taken_but_not_renewed(store: Store) -> None:
     assert store.leases.take(released, "scheduler", "b") == Lease("scheduler", "b", 2, 0)
 
 
-def test_release_needs_no_newest_seq_but_the_same_epoch(store: Store) -> None:
+def test_a_release_needs_the_same_holder_and_epoch_but_not_the_latest_seq(store: Store) -> None:
     lease = store.leases.take(None, "scheduler", "a")
     assert lease is not None
     store.leases.renew(lease)
@@ -79,13 +79,13 @@ def test_release_needs_no_newest_seq_but_the_same_epoch(store: Store) -> None:
     assert store.leases.release(lease)
 
 
-def test_one_of_many_threads_takes_it(store: Store) -> None:
+def test_one_of_many_threads_takes_the_lease(store: Store) -> None:
     won = in_threads(6, lambda n: store.leases.take(None, "scheduler", f"h{n}"))
     assert len([lease for lease in won if lease]) == 1
 
 
 def _snatch(store: Store, holder: str) -> list[int]:
-    """Takes the lease over and over, as it is then; the epochs that were won."""
+    """Takes the lease repeatedly, from its current holder; returns the epochs won."""
     won = []
     for _ in range(100):
         lease = store.leases.take(store.leases.read("scheduler"), "scheduler", holder)

@@ -1,4 +1,4 @@
-"""What workers wrote while they carried out units."""
+"""Lines that workers logged while they carried out units."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_lines_come_back_oldest_first_for_their_unit(store: Store) -> None:
     assert store.logs.of_unit("nobody") == []
 
 
-def test_lines_are_read_in_parts(store: Store) -> None:
+def test_lines_are_read_page_by_page(store: Store) -> None:
     lines = [LogLine(NOW, 1, "info", str(number)) for number in range(5)]
     store.logs.append("u", lines)
     store.logs.append("other", lines[:2])

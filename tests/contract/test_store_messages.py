@@ -1,4 +1,4 @@
-"""Messages at rest: first in, first out, each taken once."""
+"""Stored messages: first in, first out, each taken once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_messages_are_taken_in_the_order_in_which_they_were_put(store: Store) ->
     assert store.messages.take("q", 10) == []
 
 
-def test_queues_are_apart_and_counted(store: Store) -> None:
+def test_queues_are_independent_and_counted(store: Store) -> None:
     store.messages.put("a", [b"1", b"2"])
     store.messages.put("b", [b"3"])
     store.messages.put("c", [])
@@ -49,7 +49,7 @@ def test_buried_messages_are_shown_newest_first_with_their_reason(store: Store) 
     assert store.messages.depths() == {}
 
 
-def test_older_buried_messages_are_found_from_where_a_page_ended(store: Store) -> None:
+def test_older_buried_messages_are_read_page_by_page(store: Store) -> None:
     for body in (b"1", b"2", b"3"):
         store.messages.bury("q", body, "odd", NOW)
     newest = store.messages.buried(limit=1)[0]

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from synergy.model.unit_of_work import UnitState
 from synergy.storage.protocol import Store
-from tests.contract.concurrency import in_the_midst, in_threads, open_store
+from tests.contract.concurrency import in_threads, open_store, paused_in_batch
 from tests.contract.engines import WITHOUT_TRANSACTIONS
 from tests.contract.scheduled import a_change, a_run, a_schedule, the_schedule
 from tests.factories import NOW, a_move, a_unit
@@ -53,7 +53,7 @@ def _begin(store: Store) -> None:
 
 def test_a_killed_writer_leaves_its_writes_and_blocks_no_other(shared: Store, address: str) -> None:
     shared.messages.put("old", [b"x"])
-    with in_the_midst(address, _begin) as writer:
+    with paused_in_batch(address, _begin) as writer:
         writer.kill()
         writer.join()
         shared.facts.set("b", "1")

@@ -12,7 +12,7 @@ from synergy.messaging.message import UnitMessage
 from synergy.messaging.protocol import Bus, Consumer
 from synergy.model.schedule import RunState
 from synergy.storage.protocol import Store
-from tests.contract.concurrency import in_processes, in_the_midst, in_threads, open_store
+from tests.contract.concurrency import in_processes, in_threads, open_store, paused_in_batch
 from tests.contract.engines import STORED, WITH_TRANSACTIONS
 from tests.contract.scheduled import (
     a_change,
@@ -102,7 +102,7 @@ def test_actions_after_a_commit_may_write_in_their_own_batch(store: Store) -> No
     assert (store.facts.get("a"), store.facts.get("b")) == ("1", None)
 
 
-def test_a_block_within_a_batch_belongs_to_the_outermost(store: Store) -> None:
+def test_actions_of_an_inner_batch_run_after_the_outer_commit(store: Store) -> None:
     calls = []
     with suppress(ZeroDivisionError), store.batch():
         with store.batch() as inner:
@@ -131,7 +131,7 @@ def test_a_batch_in_which_something_failed_unheard_is_not_kept(store: Store) -> 
     assert (store.facts.get("a"), store.facts.get("b")) == (None, None)
 
 
-def test_batches_of_threads_are_their_own(store: Store) -> None:
+def test_each_thread_has_its_own_batch(store: Store) -> None:
     def act(number: int) -> None:
         for step in range(20):
             with suppress(ZeroDivisionError), store.batch():
@@ -166,14 +166,14 @@ def _everything(store: Store) -> None:
 
 def test_others_see_nothing_of_a_batch_before_its_end(shared: Store, address: str) -> None:
     shared.messages.put("old", [b"x"])
-    with in_the_midst(address, _everything):
+    with paused_in_batch(address, _everything):
         assert shared.facts.get("a") is None
         assert shared.messages.depths() == {"old": 1}
 
 
 def test_a_killed_writer_leaves_nothing_and_blocks_no_other(shared: Store, address: str) -> None:
     shared.messages.put("old", [b"x"])
-    with in_the_midst(address, _everything) as writer:
+    with paused_in_batch(address, _everything) as writer:
         writer.kill()
         writer.join()
         shared.facts.set("b", "1")
@@ -190,7 +190,7 @@ def test_a_stopped_writer_is_an_error_by_the_deadline_and_reading_goes_on(
 ) -> None:
     monkeypatch.setattr("synergy.storage.sqlite.gate.LOCK_SECONDS", 0.2)
     shared.facts.set("a", "0")
-    with in_the_midst(address, _everything) as writer:
+    with paused_in_batch(address, _everything) as writer:
         assert writer.pid is not None
         stand_still(writer.pid)
         with pytest.raises(StorageUnavailable, match="locked"):

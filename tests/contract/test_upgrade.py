@@ -124,7 +124,7 @@ def jobs(older: OlderStore) -> dict[tuple[str, int], int]:
 
 def named(jobs: dict[tuple[str, int], int]) -> dict[str, int]:
     """By what the cases tell, so that a failure names them."""
-    return {case.told: jobs[case.process, case.ordinal] for case in CASES}
+    return {case.title: jobs[case.process, case.ordinal] for case in CASES}
 
 
 # What becomes of it
@@ -296,7 +296,7 @@ def test_a_move_meanwhile_is_not_lost(
 
 def test_moves_that_were_left_half_done_are_done_first(database: OlderDatabase) -> None:
     """An older scheduler died after a head was written, before its block and its entry were."""
-    case = next(case for case in CASES if case.told == "not finished")
+    case = next(case for case in CASES if case.title == "not finished")
     entry = {
         "at": 1, "event": "job.skipped", "process": "Hourly", "first": case.timeperiod,
         "last": case.timeperiod, "before": "final_run", "after": "skipped", "generation": 1,

@@ -233,7 +233,7 @@ def test_a_region_is_needed(services: Services, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.usefixtures("account")
-def test_a_port_without_a_listener(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_port_without_a_listener_is_reported(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{free_port()}")
     answer = services.send("sqs:jobs")
     assert (answer.ok, answer.outcome, answer.may_retry) == (False, "failed", True)

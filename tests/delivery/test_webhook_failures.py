@@ -104,7 +104,7 @@ def test_a_receiver_that_accepts_and_does_not_read(services_with: MakeServices) 
     assert (answer.outcome, answer.may_retry) == ("timeout", True)
 
 
-def test_a_port_without_a_listener(services: Services) -> None:
+def test_a_port_without_a_listener_is_reported(services: Services) -> None:
     port = free_port()
     answer = services.send(f"http://127.0.0.1:{port}/path?token=s3cret")
     assert (answer.ok, answer.outcome, answer.may_retry) == (False, "failed", True)

@@ -1,4 +1,4 @@
-"""The verdict: every finding makes it not well, causes come first, and findings have remedies."""
+"""The verdict is "not well" with any finding; findings list causes first and have remedies."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_days_that_wait_for_late_hours_are_counted_with_the_hours():
 
 
 @pytest.mark.parametrize("state", [JobState.EMBRYO, None])
-def test_late_periods_are_a_finding_if_their_cause_is_none(state):
+def test_late_periods_are_a_finding_if_what_they_wait_for_is_not(state):
     (finding,) = verdict(facts_of(days(held=held(state=state, late=2)), hours()), NOW).findings
     assert (finding.kind, finding.first.process, finding.count) == (Trouble.LATE, "Days", 2)
     assert "waits for Hours 2015051705" in finding.text
@@ -164,7 +164,7 @@ def test_waiting_periods_that_are_not_late_are_no_finding():
         ({"stuck": (Stuck("Hours", 2, SINCE, "u1", "lost"),)}, Trouble.STUCK, 3),
     ],
 )
-def test_late_periods_are_no_finding_beside_their_cause(fields, kind, waiting):
+def test_late_periods_whose_cause_is_reported_are_no_finding_of_their_own(fields, kind, waiting):
     (finding,) = verdict(facts_of(hours(late=periods()), **fields), NOW).findings
     assert (finding.kind, finding.waiting) == (kind, waiting)
 
@@ -174,7 +174,7 @@ def test_late_periods_are_reported_beside_an_instance_that_is_down():
     assert [one.kind for one in found.findings] == [Trouble.PROCESS_DOWN, Trouble.LATE]
 
 
-def test_if_no_box_reports_missing_leaders_and_late_periods_are_consequences():
+def test_missing_leaders_and_late_periods_are_consequences_of_silent_boxes():
     facts = facts_of(
         hours(late=periods()), silent=(SilentBox("north", SINCE),), is_silent_everywhere=True,
         unled=("site",), is_collected=False, is_decided=False,
@@ -183,7 +183,7 @@ def test_if_no_box_reports_missing_leaders_and_late_periods_are_consequences():
     assert (finding.kind, finding.waiting) == (Trouble.BOX_SILENT, 3)
 
 
-def test_causes_come_first():
+def test_findings_that_cause_others_are_listed_first():
     facts = facts_of(
         hours(failed=periods(1), late=periods(2)), quarantine=Quarantine(1, SINCE, "q", "?"),
         silent=(SilentBox("north", SINCE),), audit=None,

@@ -1,10 +1,10 @@
-"""Writers of a MongoDB store that die between any two commands to the server.
+"""Kills the writer of a MongoDB store between any two commands to the server.
 
-The same work is done again and again; each time its writer dies after one command more. Then
-another writer recovers, and goes on as schedulers and workers do.
+The same work is repeated; each time its writer dies one command later. Then another writer
+recovers the store and continues, as schedulers and workers do.
 
-It dies at each moment over mongomock, and at some of them over a server, which takes ten times
-as long: what is asked of both is the same.
+Over mongomock, the writer dies after every command; over a server, which takes ten times as long,
+only after some of them. The checks are the same.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ WRITES = (
     "insert_one", "insert_many", "update_one", "update_many", "bulk_write", "delete_one",
     "delete_many", "find_one_and_update",
 )  # fmt: skip
-SOME = 12  # one of so many moments is tried over a server
+STEP_OVER_SERVER = 12  # over a server, only one of so many commands is tried
 
 
 class Died(BaseException):
@@ -35,7 +35,7 @@ class Died(BaseException):
 
 @contextmanager
 def dying_after(count: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], int]]:
-    """The writer dies after that many writing commands; returns how many were done."""
+    """Kills the writer after that many writing commands, 0: never; yields their counter."""
     done = 0
 
     def counted(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -67,13 +67,13 @@ Opening = Callable[[], closing[MongoStore]]
 
 @dataclass(frozen=True)
 class Place:
-    """A server, or the memory of this process."""
+    """Where databases are: on a server, or in the memory of this process."""
 
     server: Server | None
 
     @contextmanager
     def database(self) -> Iterator[Opening]:
-        """Opens connections to a new database."""
+        """Yields what opens connections to a new database."""
         if self.server is None:
             client = mongomock.MongoClient()
             yield lambda: closing(mongomock_store(client))
@@ -83,7 +83,7 @@ class Place:
 
     def moments(self, count: int) -> range:
         """The numbers of commands after which the writer dies."""
-        return range(1, count, 1 if self.server is None else SOME)
+        return range(1, count, 1 if self.server is None else STEP_OVER_SERVER)
 
     def deaths(
         self,
@@ -92,9 +92,9 @@ class Place:
         monkeypatch: pytest.MonkeyPatch,
         more_than: int,
     ) -> Iterator[MongoStore]:
-        """The stores of writers that died while they acted, one for each moment.
+        """Yields the store of a writer that died during `act`, once for each moment.
 
-        There must be more than that many writing commands to die after.
+        Fails unless `act` takes more than `more_than` writing commands.
         """
         with self.database() as opened, opened() as store:
             with dying_after(0, monkeypatch) as count:
@@ -110,5 +110,5 @@ class Place:
 
 
 def counted(store: MongoStore, collection: str) -> int:
-    """The number of documents of a collection."""
+    """Returns the number of documents of a collection."""
     return store._database[collection].count_documents({})

@@ -22,7 +22,7 @@ def opened(url: str, **options: Any) -> Iterator[MongoStore]:
 
 
 def failure(url: str) -> SynergyError:
-    """How the opening of a store fails."""
+    """Returns the error with which opening this store fails."""
     with pytest.raises(SynergyError) as caught, opened(url):
-        pytest.fail("nobody comes in")
+        pytest.fail("the store was opened")
     return caught.value

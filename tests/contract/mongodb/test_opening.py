@@ -1,4 +1,4 @@
-"""Databases are created, checked and refused when they are opened; addresses."""
+"""Opening a database creates, checks or refuses it; URLs of stores are checked."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from tests.servers.mongodb import running_ferretdb
 
 
 @contextmanager
-def documents(url: str) -> Iterator[pymongo.database.Database[Any]]:
+def raw_database(url: str) -> Iterator[pymongo.database.Database[Any]]:
     with pymongo.MongoClient(url) as client:
         yield client.get_default_database()
 
 
-# Making and checking
+# Creating and checking
 
 
-def test_a_database_is_made_a_store_at_first_use(mongodb_url: str) -> None:
+def test_opening_an_empty_database_creates_the_store(mongodb_url: str) -> None:
     assert not engine.exists(mongodb_url)
     with opened(mongodb_url) as store:
         store.facts.set("a", "1")
@@ -36,17 +36,19 @@ def test_a_database_is_made_a_store_at_first_use(mongodb_url: str) -> None:
         assert store.facts.get("a") == "1"
 
 
-def test_a_store_that_is_not_there_can_be_refused(mongodb_url: str) -> None:
+def test_opening_without_create_refuses_a_missing_store(mongodb_url: str) -> None:
     with pytest.raises(StorageUnavailable, match=r"launch\.py store init"):
         MongoStore.open(mongodb_url, create=False)
     assert not engine.exists(mongodb_url)
 
 
 @pytest.mark.parametrize("collection", sorted(layout.INDEXES))
-def test_a_missing_index_is_named_and_made_again(mongodb_url: str, collection: str) -> None:
+def test_a_missing_index_is_reported_and_prepare_creates_it(
+    mongodb_url: str, collection: str
+) -> None:
     MongoStore.open(mongodb_url).close()
     (index, *_) = layout.INDEXES[collection]
-    with documents(mongodb_url) as database:
+    with raw_database(mongodb_url) as database:
         database[collection].drop_index(index.name)
     error = failure(mongodb_url)
     assert isinstance(error, ConfigurationError)
@@ -56,9 +58,9 @@ def test_a_missing_index_is_named_and_made_again(mongodb_url: str, collection: s
     MongoStore.open(mongodb_url).close()
 
 
-def test_an_index_that_is_not_unique_is_as_good_as_missing(mongodb_url: str) -> None:
+def test_an_index_that_should_be_unique_and_is_not_counts_as_missing(mongodb_url: str) -> None:
     MongoStore.open(mongodb_url).close()
-    with documents(mongodb_url) as database:
+    with raw_database(mongodb_url) as database:
         database["journal"].drop_index("origin")
         database["journal"].create_index([("origin", 1)], name="origin")
     assert "journal.origin" in str(failure(mongodb_url))
@@ -66,9 +68,9 @@ def test_an_index_that_is_not_unique_is_as_good_as_missing(mongodb_url: str) -> 
     MongoStore.open(mongodb_url).close()
 
 
-def test_documents_that_violate_an_index_are_named(mongodb_url: str) -> None:
+def test_prepare_names_the_index_that_duplicates_prevent(mongodb_url: str) -> None:
     MongoStore.open(mongodb_url).close()
-    with documents(mongodb_url) as database:
+    with raw_database(mongodb_url) as database:
         database["journal"].drop_index("origin")
         database["journal"].insert_many([{"origin": "same"}, {"origin": "same"}])
     with pytest.raises(ConfigurationError, match=r"journal\.origin .* cannot be made"):
@@ -77,7 +79,7 @@ def test_documents_that_violate_an_index_are_named(mongodb_url: str) -> None:
 
 def test_a_newer_layout_is_refused_and_left_alone(mongodb_url: str) -> None:
     MongoStore.open(mongodb_url).close()
-    with documents(mongodb_url) as database:
+    with raw_database(mongodb_url) as database:
         database["counters"].update_one({"_id": "layout"}, {"$inc": {"n": 1}})
         assert "newer Synergy" in str(failure(mongodb_url))
         with pytest.raises(StorageUnavailable, match="newer Synergy"):
@@ -89,7 +91,7 @@ def test_a_newer_layout_is_refused_and_left_alone(mongodb_url: str) -> None:
 def test_a_database_of_the_first_layout_reports_missing_indexes(mongodb_url: str) -> None:
     MongoStore.open(mongodb_url).close()
     added = ("schedules", "schedule_versions", "runs", "events", "operations", "answers")
-    with documents(mongodb_url) as database:
+    with raw_database(mongodb_url) as database:
         for name in added:
             database.drop_collection(name)
         database["counters"].update_one({"_id": "layout"}, {"$set": {"n": 1}})
@@ -105,9 +107,9 @@ def test_a_database_of_the_first_layout_reports_missing_indexes(mongodb_url: str
     MongoStore.open(mongodb_url).close()
 
 
-def test_units_from_before_first_claims_are_as_never_claimed(mongodb_url: str) -> None:
+def test_units_stored_without_a_first_claim_read_as_never_claimed(mongodb_url: str) -> None:
     requested, running = some_units(2)
-    with opened(mongodb_url) as store, documents(mongodb_url) as database:
+    with opened(mongodb_url) as store, raw_database(mongodb_url) as database:
         store.units.create([requested, running], "scheduler")
         store.units.claim([a_hint(running)], "worker", NOW)
         database["units"].update_many({}, {"$unset": {"first_claimed_at": ""}})
@@ -118,7 +120,7 @@ def test_units_from_before_first_claims_are_as_never_claimed(mongodb_url: str) -
         assert taken.first_claimed_at == NOW
 
 
-def test_a_dropped_store_is_as_if_it_never_was(mongodb_url: str) -> None:
+def test_a_dropped_store_is_gone_and_can_be_created_again(mongodb_url: str) -> None:
     with opened(mongodb_url) as store:
         store.facts.set("a", "1")
     engine.drop(mongodb_url)
@@ -127,7 +129,7 @@ def test_a_dropped_store_is_as_if_it_never_was(mongodb_url: str) -> None:
         assert store.facts.get("a") is None
 
 
-def test_the_status_says_what_is_where(mongodb_url: str) -> None:
+def test_the_status_shows_engine_location_size_and_rows(mongodb_url: str) -> None:
     with opened(mongodb_url) as store:
         store.messages.put("q", [b"1", b"2"])
         status = store.status()
@@ -138,7 +140,7 @@ def test_the_status_says_what_is_where(mongodb_url: str) -> None:
     assert status.rows["units"] == 0
 
 
-def test_the_stand_in_is_warned_of(tmp_path: Path) -> None:
+def test_the_status_warns_of_ferretdb_and_of_a_missing_replica_set(tmp_path: Path) -> None:
     with running_ferretdb(tmp_path) as server, opened(server.database("test")) as store:
         status = store.status()
     assert "FerretDB 1" in status.version
@@ -148,15 +150,15 @@ def test_the_stand_in_is_warned_of(tmp_path: Path) -> None:
     assert "not for production" in ferretdb
 
 
-def test_a_backup_is_the_servers_business(mongodb_url: str, tmp_path: Path) -> None:
+def test_a_backup_is_refused_with_a_hint_to_mongodump(mongodb_url: str, tmp_path: Path) -> None:
     with opened(mongodb_url) as store, pytest.raises(Refused, match="mongodump"):
         store.backup(tmp_path / "copy")
 
 
-# Addresses
+# URLs
 
 
-def test_no_url_weakens_what_safety_rests_on() -> None:
+def test_a_url_cannot_weaken_durability_or_consistency() -> None:
     weak = "w=0&journal=false&readConcernLevel=local&readPreference=secondary&retryWrites=false"
     database = Database.connect(f"mongodb://127.0.0.1/test?{weak}&timeoutMS=0")
     with closing(database):

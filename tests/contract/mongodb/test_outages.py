@@ -19,40 +19,40 @@ from tests.servers.certificates import openssl
 from tests.servers.mongodb import Server, running_ferretdb
 from tests.servers.wire import wire
 
-SOON = "timeoutMS=700&connectTimeoutMS=500"  # where nothing is to come about
+SHORT_TIMEOUTS = "timeoutMS=700&connectTimeoutMS=500"  # for connections that must fail
 
-IN_TIME = "timeoutMS=4000&connectTimeoutMS=3000"
-
-
-# Servers that are away
+LONGER_TIMEOUTS = "timeoutMS=4000&connectTimeoutMS=3000"  # for connections that recover
 
 
-def test_an_address_without_a_listener() -> None:
+# Unreachable servers
+
+
+def test_an_address_without_a_listener_is_reported_without_the_password() -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    error = failure(f"mongodb://me:secret@127.0.0.1:{port}/test?{SOON}")
+    error = failure(f"mongodb://me:secret@127.0.0.1:{port}/test?{SHORT_TIMEOUTS}")
     assert isinstance(error, StorageUnavailable)
     assert f"mongodb://me:***@127.0.0.1:{port}/test cannot be reached" in str(error)
     assert "SYNERGY_STORE" in str(error)
     assert "secret" not in str(error)
 
 
-def test_a_host_that_does_not_exist() -> None:
-    error = failure(f"mongodb://me:secret@nowhere.invalid/test?{SOON}")
+def test_an_unknown_host_is_reported_without_the_password() -> None:
+    error = failure(f"mongodb://me:secret@nowhere.invalid/test?{SHORT_TIMEOUTS}")
     assert "cannot be reached" in str(error)
     assert "secret" not in str(error)
 
 
-def test_a_connection_that_is_accepted_and_never_answered() -> None:
+def test_a_server_that_never_answers_is_reported_without_the_password() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
-        error = failure(f"mongodb://me:secret@127.0.0.1:{port}/test?{SOON}")
+        error = failure(f"mongodb://me:secret@127.0.0.1:{port}/test?{SHORT_TIMEOUTS}")
     assert isinstance(error, StorageUnavailable)
     assert f"127.0.0.1:{port}/test" in str(error)
     assert "secret" not in str(error)
 
 
-def test_a_user_or_password_that_is_refused(mongodb: Server) -> None:
+def test_refused_credentials_are_reported_without_the_password(mongodb: Server) -> None:
     address = mongodb.url.removeprefix("mongodb://").rpartition("@")[2].partition("/")[0]
     error = failure(f"mongodb://me:wrong-secret@{address}/test")
     assert isinstance(error, StorageUnavailable)
@@ -61,8 +61,9 @@ def test_a_user_or_password_that_is_refused(mongodb: Server) -> None:
 
 
 @contextmanager
-def _at_risk(url: str) -> Iterator[tuple[Any, MongoStore]]:
-    with wire(url) as (line, through), opened(f"{through}?{IN_TIME}") as store:
+def _through_proxy(url: str) -> Iterator[tuple[Any, MongoStore]]:
+    """Opens a store through a proxy that the test can interrupt."""
+    with wire(url) as (line, through), opened(f"{through}?{LONGER_TIMEOUTS}") as store:
         store.facts.set("a", "0")
         try:
             yield line, store
@@ -70,10 +71,10 @@ def _at_risk(url: str) -> Iterator[tuple[Any, MongoStore]]:
             line.revive()
 
 
-def test_a_server_that_goes_dead_is_an_error_by_the_deadline_and_then_goes_on(
+def test_an_unresponsive_server_is_an_error_until_it_answers_again(
     mongodb_url: str,
 ) -> None:
-    with _at_risk(mongodb_url) as (line, store):
+    with _through_proxy(mongodb_url) as (line, store):
         line.go_dead()
         with pytest.raises(StorageUnavailable, match=r"127\.0\.0\.1.*look at"):
             store.facts.set("a", "1")
@@ -84,8 +85,8 @@ def test_a_server_that_goes_dead_is_an_error_by_the_deadline_and_then_goes_on(
         assert store.facts.get("a") == "2"
 
 
-def test_connections_that_break_are_made_again(mongodb_url: str) -> None:
-    with _at_risk(mongodb_url) as (line, store):
+def test_broken_connections_are_replaced(mongodb_url: str) -> None:
+    with _through_proxy(mongodb_url) as (line, store):
         line.cut()
         _until_it_answers(store)
         store.facts.set("a", "1")
@@ -93,21 +94,21 @@ def test_connections_that_break_are_made_again(mongodb_url: str) -> None:
 
 
 def _until_it_answers(store: MongoStore) -> None:
-    """One call may find out that its connection is gone; the next one has a new one."""
+    """Reads until a call succeeds: a call on a broken connection fails, the next gets a new one."""
     for _ in range(5):
         try:
             store.facts.get("a")
         except StorageUnavailable:
             continue
         return
-    pytest.fail("the store stays away")
+    pytest.fail("the store does not recover")
 
 
-def test_after_a_write_failed_nothing_more_of_its_batch_is_written(mongodb_url: str) -> None:
+def test_a_failed_write_fails_the_rest_of_its_batch(mongodb_url: str) -> None:
     calls = []
-    with _at_risk(mongodb_url) as (line, store):
+    with _through_proxy(mongodb_url) as (line, store):
 
-        def go_on_regardless() -> None:
+        def write_after_a_failure() -> None:
             with store.batch() as batch:
                 batch.after_commit(lambda: calls.append(1))
                 line.go_dead()
@@ -118,16 +119,16 @@ def test_after_a_write_failed_nothing_more_of_its_batch_is_written(mongodb_url: 
                     store.facts.set("b", "1")
 
         with pytest.raises(StorageUnavailable, match="batch failed"):
-            go_on_regardless()
+            write_after_a_failure()
         assert store.facts.get("b") is None
     assert calls == []
 
 
-def test_a_server_that_was_killed_and_is_back_is_used_again(tmp_path: Path) -> None:
+def test_a_store_works_again_after_its_server_was_killed_and_restarted(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         place = f"127.0.0.1:{free.getsockname()[1]}"
     with running_ferretdb(tmp_path, "-listen", place) as server:
-        store = MongoStore.open(f"{server.database('test')}?{IN_TIME}")
+        store = MongoStore.open(f"{server.database('test')}?{LONGER_TIMEOUTS}")
         store.facts.set("a", "1")
         assert server.process is not None
         server.process.kill()
@@ -145,7 +146,7 @@ def test_a_server_that_was_killed_and_is_back_is_used_again(tmp_path: Path) -> N
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One for localhost, with its key, that nobody has signed."""
+    """A self-signed certificate for localhost, with its key."""
     file = tmp_path_factory.mktemp("tls") / "localhost.pem"
     request = [openssl(), "req", "-x509", "-newkey", "rsa:2048", "-noenc", "-days", "2"]
     names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
@@ -157,13 +158,13 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def tls_server(certificate: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a server that speaks nothing but TLS."""
+    """The port of a server that accepts only TLS."""
     folder = tmp_path_factory.mktemp("tls-server")
     with running_ferretdb(folder, "-certificate", str(certificate)) as server:
         yield server.url.removeprefix("mongodb://127.0.0.1:").rstrip("/")
 
 
-def test_a_store_behind_tls(tls_server: str, certificate: Path) -> None:
+def test_a_store_works_over_tls(tls_server: str, certificate: Path) -> None:
     trusted = urlencode({"tls": "true", "tlsCAFile": certificate.with_suffix(".crt")})
     with opened(f"mongodb://localhost:{tls_server}/test?{trusted}") as store:
         store.facts.set("a", "1")
@@ -171,23 +172,23 @@ def test_a_store_behind_tls(tls_server: str, certificate: Path) -> None:
 
 
 def test_an_untrusted_certificate_is_refused(tls_server: str) -> None:
-    error = failure(f"mongodb://me:secret@localhost:{tls_server}/test?tls=true&{SOON}")
+    error = failure(f"mongodb://me:secret@localhost:{tls_server}/test?tls=true&{SHORT_TIMEOUTS}")
     assert "do not agree on TLS" in str(error)
     assert "tls options in SYNERGY_STORE" in str(error)
     assert "secret" not in str(error)
 
 
-def test_a_certificate_of_another_host(tls_server: str, certificate: Path) -> None:
+def test_a_certificate_of_another_host_is_refused(tls_server: str, certificate: Path) -> None:
     trusted = urlencode({"tls": "true", "tlsCAFile": certificate.with_suffix(".crt")})
-    error = failure(f"mongodb://127.0.0.1:{tls_server}/test?{trusted}&{SOON}")
+    error = failure(f"mongodb://127.0.0.1:{tls_server}/test?{trusted}&{SHORT_TIMEOUTS}")
     assert "do not agree on TLS" in str(error)
 
 
-def test_a_server_without_tls(mongodb_url: str) -> None:
-    assert "do not agree on TLS" in str(failure(f"{mongodb_url}?tls=true&{SOON}"))
+def test_tls_to_a_server_without_tls_is_refused(mongodb_url: str) -> None:
+    assert "do not agree on TLS" in str(failure(f"{mongodb_url}?tls=true&{SHORT_TIMEOUTS}"))
 
 
-def test_a_client_without_tls(tls_server: str) -> None:
-    error = failure(f"mongodb://localhost:{tls_server}/test?{SOON}")
+def test_a_connection_without_tls_to_a_tls_server_is_refused(tls_server: str) -> None:
+    error = failure(f"mongodb://localhost:{tls_server}/test?{SHORT_TIMEOUTS}")
     assert isinstance(error, StorageUnavailable)
     assert "look at" in str(error)

@@ -1,4 +1,4 @@
-"""What a dead writer of a MongoDB store left is found by the next one."""
+"""The next writer of a MongoDB store completes what a dead writer left unfinished."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from tests.contract.scheduled import (
 )
 from tests.factories import NOW
 
-LONG = bytes(1_500)
+TWO_PARTS = bytes(1_500)
 
 
 def test_a_name_is_free_after_an_unfinished_removal(
     mongodb_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without anybody recovering: who wants the name does what is left."""
+    """Needs no recovery: creating a schedule of that name completes the removal first."""
     with opened(mongodb_url) as store:
         store.schedules.create([a_schedule(keys=("A|1",), wake_at=NOW)], "me")
         seen = the_schedule(store)
@@ -44,7 +44,7 @@ def test_a_name_is_free_after_an_unfinished_removal(
         assert other.schedules.count() == 1
 
 
-def test_the_entry_of_a_dead_writer_precedes_that_of_the_next(
+def test_the_journal_entry_of_a_dead_writer_precedes_that_of_the_next_writer(
     mongodb_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with opened(mongodb_url) as store:
@@ -59,12 +59,15 @@ def test_the_entry_of_a_dead_writer_precedes_that_of_the_next(
         ]  # fmt: skip
 
 
-def test_more_pending_entries_than_one_portion_are_all_journaled(
+def test_recovery_journals_all_pending_entries_also_over_several_pages(
     mongodb_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(journaled, "_AT_ONCE", 3)
     with opened(mongodb_url) as store:
-        with dying_after(2, monkeypatch), pytest.raises(Died):  # numbers, then the runs
+        with (
+            dying_after(2, monkeypatch),
+            pytest.raises(Died),
+        ):  # the sequence numbers, then the runs
             store.runs.create([a_run(f"due:{n}") for n in range(10)], "agent")
         assert store.journal.last_seq() == 0
         assert store.recover() == 10
@@ -72,27 +75,27 @@ def test_more_pending_entries_than_one_portion_are_all_journaled(
         assert store.recover() == 0
 
 
-def test_parts_of_a_payload_without_name_are_deleted_by_the_second_recovery(
+def test_parts_of_an_unfinished_payload_are_deleted_by_the_second_recovery(
     mongodb_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(payloads, "PART", 1_000)
     with opened(mongodb_url) as store:
-        kept = store.payloads.put(LONG[1:])
+        kept = store.payloads.put(TWO_PARTS[1:])
         with dying_after(2, monkeypatch), pytest.raises(Died):
-            store.payloads.put(LONG)
+            store.payloads.put(TWO_PARTS)
     with opened(mongodb_url) as other:
         assert other.recover() == 0
         assert counted(other, "payload_parts") == 4
         assert other.recover() == 2
         assert counted(other, "payload_parts") == 2
-        assert other.payloads.get(kept) == LONG[1:]
-        assert other.payloads.get(other.payloads.put(LONG)) == LONG
+        assert other.payloads.get(kept) == TWO_PARTS[1:]
+        assert other.payloads.get(other.payloads.put(TWO_PARTS)) == TWO_PARTS
 
 
 # Messages
 
 
-def test_messages_of_a_batch_that_fails_wait_again_in_their_order(mongodb_url: str) -> None:
+def test_messages_taken_in_a_failed_batch_return_to_their_queue_in_order(mongodb_url: str) -> None:
     with opened(mongodb_url) as store:
         store.messages.put("q", [b"1", b"2", b"3"])
         with suppress(Died), store.batch():
@@ -103,7 +106,7 @@ def test_messages_of_a_batch_that_fails_wait_again_in_their_order(mongodb_url: s
         assert store.messages.depths() == {}
 
 
-def test_messages_whose_taker_died_wait_again_after_two_looks(mongodb_url: str) -> None:
+def test_messages_taken_by_a_dead_process_return_at_the_second_recovery(mongodb_url: str) -> None:
     with opened(mongodb_url) as dead, opened(mongodb_url) as other:
         other.messages.put("q", [b"1", b"2"])
         never_ended = dead.batch()

@@ -1,4 +1,4 @@
-"""Schedules, runs and operations whose writer dies at any moment come to the same end."""
+"""Schedules, runs and operations reach the same end state whenever their writer dies."""
 
 from __future__ import annotations
 
@@ -22,36 +22,36 @@ from tests.contract.scheduled import (
 )
 from tests.factories import NOW
 
-LONG = bytes(1_500)
+TWO_PARTS = bytes(1_500)
 KEY = "due:2026-11-21T12:00:00Z"
 
 
-def the_decisions(store: MongoStore) -> None:
-    """What an operator and an agent do to a schedule, from its beginning to its end.
+def perform_decisions(store: MongoStore) -> None:
+    """Does what an operator and an agent do to a schedule, from its creation to its removal.
 
-    Each step is taken unless the journal, or a row, says that it was.
+    Skips each step that the journal, or a row, shows as done.
     """
-    if not made(store, "schedule.created", 1):
+    if not is_journaled(store, "schedule.created", 1):
         store.schedules.create([a_schedule(keys=("A|1",), wake_at=NOW)], "me")
-    if not made(store, "schedule.changed", 1):
+    if not is_journaled(store, "schedule.changed", 1):
         edit(store, 2)
     decide(store)
     for state in (RunState.LAUNCHED, RunState.FAILED, RunState.LAUNCHED, RunState.PROCESSED):
-        carry_on(store, state)
+        advance_run(store, state)
     store.events.append([an_event("e-1"), an_event("e-2"), an_event("e-1")])
-    assert store.payloads.get(store.payloads.put(LONG)) == LONG
-    if not made(store, "schedule.changed", 2):
+    assert store.payloads.get(store.payloads.put(TWO_PARTS)) == TWO_PARTS
+    if not is_journaled(store, "schedule.changed", 2):
         edit(store, 3)
-    if not made(store, "schedule.removed", 1):
+    if not is_journaled(store, "schedule.removed", 1):
         assert store.schedules.remove(the_schedule(store), "obsolete", "me", NOW)
-    if not made(store, "schedule.created", 2):
+    if not is_journaled(store, "schedule.created", 2):
         store.schedules.create([a_schedule(definition={"n": "new"})], "me")
-    if not made(store, "schedule.changed", 3):
+    if not is_journaled(store, "schedule.changed", 3):
         edit(store, 2)
 
 
-def made(store: MongoStore, event: str, times: int) -> bool:
-    """Whether the journal says that it happened so often; `recover` has told it everything."""
+def is_journaled(store: MongoStore, event: str, times: int) -> bool:
+    """Whether the journal has the event that often; `recover` has journaled all changes."""
     return [entry.event for entry in store.journal.since(0, 1_000)].count(event) >= times
 
 
@@ -63,16 +63,16 @@ def edit(store: MongoStore, version: int) -> None:
 
 
 def decide(store: MongoStore) -> None:
-    """The run is made before the row moves on: a decision that is made twice makes one run."""
-    if made(store, "schedule.removed", 1) or the_schedule(store).progress:
+    """Creates the run before it changes the schedule: a repeated decision creates no second run."""
+    if is_journaled(store, "schedule.removed", 1) or the_schedule(store).progress:
         return
     seen = the_schedule(store)
     store.runs.create([a_run(KEY, state=RunState.PENDING_LAUNCH)], "agent")
     assert store.schedules.change([a_change(seen, progress={"last_due": KEY})]) == []
 
 
-def carry_on(store: MongoStore, state: RunState) -> None:
-    """Moves the run to its next state, unless it was there already."""
+def advance_run(store: MongoStore, state: RunState) -> None:
+    """Moves the run to its next state, unless it is there already."""
     run = the_run(store, a_run(KEY))
     path = {
         (RunState.PENDING_LAUNCH, 0): (RunState.LAUNCHED, 1),
@@ -87,7 +87,7 @@ def carry_on(store: MongoStore, state: RunState) -> None:
 
 
 def check_decisions(store: MongoStore) -> None:
-    """The end that every life of the writer leads to."""
+    """Checks the end state, which does not depend on when the writer died."""
     (schedule,), _ = store.schedules.find()
     assert (schedule.version, schedule.definition, schedule.rev) == (2, {"n": 2}, 2)
     versions = [(one.version, one.definition) for one in store.schedules.versions("nightly")]
@@ -110,13 +110,15 @@ def check_decisions(store: MongoStore) -> None:
     ]  # fmt: skip
 
 
-def test_decisions_that_are_cut_short_anywhere_come_to_the_same_end(
+def test_decisions_interrupted_at_any_command_reach_the_same_end_state(
     mongodb_place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(payloads, "PART", 1_000)
-    for store in mongodb_place.deaths(the_decisions, check_decisions, monkeypatch, more_than=20):
+    for store in mongodb_place.deaths(
+        perform_decisions, check_decisions, monkeypatch, more_than=20
+    ):
         store.recover()
-        the_decisions(store)
+        perform_decisions(store)
         store.recover()
         check_decisions(store)
         store.recover()
@@ -124,8 +126,8 @@ def test_decisions_that_are_cut_short_anywhere_come_to_the_same_end(
         assert [counted(store, name) for name in left] == [0, 1]
 
 
-def the_operation(store: MongoStore) -> None:
-    """An operation that is accepted, worked off and ended, by whoever takes it up."""
+def perform_operation(store: MongoStore) -> None:
+    """Accepts an operation and carries it out, from wherever a dead writer stopped."""
     operation = store.operations.accept(an_operation())
     for done in range(operation.done, 3):
         step = replace(operation, state=OperationState.RUNNING, done=done + 1)
@@ -142,10 +144,10 @@ def check_operation(store: MongoStore) -> None:
     assert events == ["operation.accepted", "operation.done"]
 
 
-def test_an_operation_that_is_cut_short_anywhere_comes_to_the_same_end(
+def test_an_operation_interrupted_at_any_command_reaches_the_same_end_state(
     mongodb_place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for store in mongodb_place.deaths(the_operation, check_operation, monkeypatch, more_than=6):
-        the_operation(store)
+    for store in mongodb_place.deaths(perform_operation, check_operation, monkeypatch, more_than=6):
+        perform_operation(store)
         store.recover()
         check_operation(store)

@@ -1,4 +1,4 @@
-"""A unit whose writer dies at any moment is worked off once, and told once."""
+"""A unit whose writer dies at any moment is done once and journaled once."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ FIRST, LAST = 1024 * 488 - 1, 1024 * 488  # neighbours in different blocks
 TABLE = "site_hourly"
 
 
-def the_work(store: MongoStore) -> None:
-    """What scheduler and worker do for two units, for late data, and for the unit after it."""
+def perform_work(store: MongoStore) -> None:
+    """Does what scheduler and worker do for two units, for late data, and for its new unit."""
     store.documents.update("source", [("a", HOUR), ("b", HOUR)], lambda key, _: {"key": key})
     with_rows, without = a_unit(), a_unit(timeperiod=NEXT_HOUR)
     store.units.create([with_rows, without], "scheduler")
@@ -35,7 +35,7 @@ def the_work(store: MongoStore) -> None:
 
 
 def move(store: MongoStore, wanted: JobChange) -> None:
-    """Makes a move unless it was made."""
+    """Moves the job unless the journal shows that it was moved."""
     entries = store.journal.find(wanted.process, 1_000)
     made = {(entry.event, entry.first, entry.generation) for entry in entries}
     event = "job.started_over" if wanted.start_over else f"job.{wanted.after.word}"
@@ -45,7 +45,7 @@ def move(store: MongoStore, wanted: JobChange) -> None:
 
 
 def do(store: MongoStore, unit_id: str, rows: dict[str, int] | None) -> None:
-    """Carries a unit out; one that a dead worker holds is taken from it first."""
+    """Carries a unit out; takes it from a dead worker first if one holds it."""
     (unit,) = store.units.get([unit_id])
     if unit.state.is_finished:
         return
@@ -67,7 +67,7 @@ def do(store: MongoStore, unit_id: str, rows: dict[str, int] | None) -> None:
 
 
 def check(store: MongoStore) -> None:
-    """The end that every life of the writer leads to."""
+    """Checks the end state, which does not depend on when the writer died."""
     assert [(unit.state, unit.generation) for unit in store.units.find()[0]] == [
         (UnitState.PROCESSED, 2),
         (UnitState.PROCESSED, 1),
@@ -86,7 +86,7 @@ def check(store: MongoStore) -> None:
 
 
 def check_journal(store: MongoStore) -> None:
-    """Numbers without gaps; each change told once, after the one before it."""
+    """Checks that numbers have no gaps, and that each change is journaled once and in order."""
     entries = store.journal.since(0, 1_000)
     assert [entry.seq for entry in entries] == list(range(1, len(entries) + 1))
     for unit in store.units.find()[0]:
@@ -103,12 +103,12 @@ def check_journal(store: MongoStore) -> None:
     ]
 
 
-def test_work_that_is_cut_short_anywhere_comes_to_the_same_end(
+def test_work_interrupted_at_any_command_reaches_the_same_end_state(
     mongodb_place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for store in mongodb_place.deaths(the_work, check, monkeypatch, more_than=30):
+    for store in mongodb_place.deaths(perform_work, check, monkeypatch, more_than=30):
         store.recover()
-        store.recover()  # claims that stood still since the first look
-        the_work(store)
+        store.recover()  # releases claims that are unchanged since the first recovery
+        perform_work(store)
         store.recover()
         check(store)

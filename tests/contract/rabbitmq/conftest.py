@@ -1,4 +1,4 @@
-"""A bus over RabbitMQ, and a channel of an operator."""
+"""Fixtures: a client of the bus, and a channel for direct access to the broker."""
 
 from __future__ import annotations
 
@@ -23,6 +23,6 @@ def rabbit(rabbitmq_url: str) -> Iterator[Client]:
 
 @pytest.fixture
 def channel(rabbitmq_url: str) -> Iterator[pika.adapters.blocking_connection.BlockingChannel]:
-    """An operator's way in."""
+    """A channel beside the bus, as an operator would open it."""
     with closing(servers.connect(rabbitmq_url)) as connection:
         yield connection.channel()

@@ -1,4 +1,4 @@
-"""What tests of the RabbitMQ engine have in common."""
+"""Clients and helpers that the tests of the RabbitMQ engine share."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from synergy.messaging.protocol import Consumer
 from synergy.messaging.rabbitmq import RabbitBus
 from synergy.storage.sqlite import SqliteStore
 
-LONG = 30.0  # seconds that no test waits in full
+WAIT_SECONDS = 30.0  # a bound: no passing test waits that long
 ONE, TWO, THREE = (UnitMessage("u", n) for n in (1, 2, 3))
 
 
 class Client:
-    """A process of a deployment: a store of its own, and a bus."""
+    """Stands for a process of a deployment: it has a store of its own, and a bus."""
 
     def __init__(self, url: str, deployment: str = "ours") -> None:
         self.store = SqliteStore.open(":memory:")
@@ -32,28 +32,28 @@ class Client:
         with self.store.batch() as batch:
             self.bus.publish(queue, messages, batch)
 
-    def insist(self, *messages: Message, queue: str = "q") -> None:
-        """Publishes, however often that needs to be tried."""
+    def publish_with_retries(self, *messages: Message, queue: str = "q") -> None:
+        """Publishes, and tries again until it succeeds."""
         for why in _tries(lambda: self.publish(*messages, queue=queue)):
             if not why:
                 return
-        raise AssertionError(f"it never comes back: {why}")
+        raise AssertionError(f"publishing still fails: {why}")
 
     def take_once(self, consumer: Consumer, limit: int = 10) -> list[Message]:
         with self.store.batch() as batch:
             return [delivery.message for delivery in consumer.take(limit, batch)]
 
     def take(self, consumer: Consumer, count: int) -> list[Message]:
-        """The next messages, as many as there must be."""
+        """Takes the next messages; fails if fewer than `count` arrive."""
         found: list[Message] = []
         while len(found) < count:
             some = self.take_once(consumer, count - len(found))
-            assert some or consumer.wait(LONG), f"{found}, and nothing more comes"
+            assert some or consumer.wait(WAIT_SECONDS), f"{found}, and nothing more comes"
             found += some
         return found
 
-    def until(self, consumer: Consumer, message: Message) -> list[Message]:
-        """Everything up to this message, which must come."""
+    def take_until(self, consumer: Consumer, message: Message) -> list[Message]:
+        """Takes all messages up to and including this one."""
         found: list[Message] = []
         while message not in found:
             found += self.take(consumer, 1)
@@ -66,7 +66,7 @@ class Client:
 
 @contextmanager
 def client(url: str, deployment: str = "ours") -> Iterator[Client]:
-    """A process that has the queue `q` declared."""
+    """A client that has declared the queue `q`."""
     made = Client(url, deployment)
     try:
         made.bus.declare(["q"])
@@ -77,7 +77,7 @@ def client(url: str, deployment: str = "ours") -> Iterator[Client]:
 
 @contextmanager
 def undeclared(url: str) -> Iterator[Client]:
-    """A process that has not asked the broker for anything yet."""
+    """A client that has not contacted the broker yet."""
     made = Client(url)
     try:
         yield made
@@ -86,24 +86,24 @@ def undeclared(url: str) -> Iterator[Client]:
 
 
 def with_user(url: str, user: str, password: str) -> str:
-    """The URL for somebody else."""
+    """Returns the URL with another user and password."""
     parts = urlsplit(url)
     where = parts.netloc.rpartition("@")[2]
     return urlunsplit(parts._replace(netloc=f"{user}:{password}@{where}"))
 
 
 def until_it_fails(act: Callable[[], None], saying: str) -> None:
-    """Does it again and again until the bus is unavailable for this reason."""
+    """Repeats an action until it fails with this reason."""
     for why in _tries(act):
         if saying in why:
             return
-    raise AssertionError(f"it never says {saying}, but {why}")
+    raise AssertionError(f"no failure with {saying!r}; the last result: {why!r}")
 
 
 def _tries(act: Callable[[], None]) -> Iterator[str]:
-    """What the bus says to each try, empty if nothing, for a bounded time."""
+    """Repeats an action for a bounded time; yields its error message, empty after a success."""
     clock, pause = SystemClock(), threading.Event()
-    deadline = clock.monotonic() + LONG
+    deadline = clock.monotonic() + WAIT_SECONDS
     while clock.monotonic() < deadline:
         try:
             act()

@@ -1,4 +1,4 @@
-"""Wake-ups, and connections that seem to work."""
+"""Wake-ups, large messages, and connections that break or deliver nothing."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from synergy.errors import MessagingUnavailable
 from synergy.messaging.message import EventsMessage, UnitMessage
 from synergy.messaging.rabbitmq import receiver
 from tests.contract.rabbitmq.kit import (
-    LONG,
     ONE,
     THREE,
     TWO,
+    WAIT_SECONDS,
     Client,
     client,
     publish_to,
@@ -26,7 +26,7 @@ from tests.servers import rabbitmq as servers
 from tests.servers.rabbitmq import Broker
 from tests.servers.wire import wire
 
-# Rings
+# Wake-ups
 
 
 def test_wake_ups_of_other_processes_arrive(rabbitmq_url: str, rabbit: Client) -> None:
@@ -38,25 +38,27 @@ def test_wake_ups_of_other_processes_arrive(rabbitmq_url: str, rabbit: Client) -
                 closing(other.bus.listener(f"not {topic}")) as another,
             ):
                 rabbit.bus.notify(topic)
-                assert mine.wait(LONG)
+                assert mine.wait(WAIT_SECONDS)
                 assert not another.wait(0)
 
 
-def test_a_wake_up_of_a_process_that_ended_arrives(rabbitmq_url: str, rabbit: Client) -> None:
+def test_a_wake_up_sent_just_before_its_process_ends_arrives(
+    rabbitmq_url: str, rabbit: Client
+) -> None:
     with closing(rabbit.bus.listener("scheduler")) as listener:
-        with undeclared(rabbitmq_url) as passer_by:
-            passer_by.bus.notify("scheduler")
-        assert listener.wait(LONG)
+        with undeclared(rabbitmq_url) as brief:
+            brief.bus.notify("scheduler")
+        assert listener.wait(WAIT_SECONDS)
 
 
-def test_wake_ups_do_not_pile_up(rabbitmq_url: str, rabbit: Client) -> None:
+def test_a_listener_is_woken_after_ten_thousand_wake_ups(rabbitmq_url: str, rabbit: Client) -> None:
     with client(rabbitmq_url) as other, closing(other.bus.listener("scheduler")) as listener:
         for _ in range(10_000):
             rabbit.bus.notify("scheduler")
-        assert listener.wait(LONG)
+        assert listener.wait(WAIT_SECONDS)
 
 
-# Connections that seem to be there
+# Broken connections
 
 
 def test_a_dead_connection_ends_a_publish_and_is_replaced(rabbitmq_url: str) -> None:
@@ -70,7 +72,7 @@ def test_a_dead_connection_ends_a_publish_and_is_replaced(rabbitmq_url: str) -> 
         with pytest.raises(MessagingUnavailable):
             rabbit.bus.depths()
         line.revive()
-        rabbit.insist(TWO)
+        rabbit.publish_with_retries(TWO)
 
 
 def test_a_cut_connection_is_replaced(rabbitmq_url: str) -> None:
@@ -83,15 +85,17 @@ def test_a_cut_connection_is_replaced(rabbitmq_url: str) -> None:
     ):
         for message in (ONE, TWO, THREE):
             other.publish(message)
-            rabbit.until(consumer, message)  # one whose ack was lost comes again
+            rabbit.take_until(consumer, message)  # a message whose ack was lost is redelivered
             line.cut()
-            assert listener.wait(LONG), "something may have been missed"
+            assert listener.wait(WAIT_SECONDS), (
+                "a lost connection wakes: wake-ups may have been missed"
+            )
             other.bus.notify("scheduler")
-            assert listener.wait(LONG)
+            assert listener.wait(WAIT_SECONDS)
 
 
-class Deafening:
-    """Drops all messages from the broker, and lets everything else through."""
+class DeliveryFilter:
+    """Drops all deliveries of the broker and passes everything else."""
 
     DELIVER = b"\x00\x3c\x00\x3c"
 
@@ -124,17 +128,17 @@ class Deafening:
 def test_reconnects_when_no_message_arrives_over_a_live_connection(
     rabbitmq_url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The channel is open, the heart beats, and nothing ever comes: the watch finds out."""
+    """Channel and heartbeats work, but deliveries do not arrive: the stall check detects it."""
     monkeypatch.setattr(receiver, "STALL_CHECK_SECONDS", 0.2)
     monkeypatch.setattr(receiver, "STALL_CONFIRM_SECONDS", 0.1)
-    filters: list[Deafening] = []
+    filters: list[DeliveryFilter] = []
 
-    def deafening() -> Deafening:
-        filters.append(Deafening())
+    def new_filter() -> DeliveryFilter:
+        filters.append(DeliveryFilter())
         return filters[-1]
 
     with (
-        wire(rabbitmq_url, deafening) as (_, url),
+        wire(rabbitmq_url, new_filter) as (_, url),
         client(url) as rabbit,
         closing(rabbit.bus.consumer("q")) as consumer,
         client(rabbitmq_url) as other,
@@ -148,16 +152,16 @@ def test_reconnects_when_no_message_arrives_over_a_live_connection(
     assert "which is not empty" in caplog.text
 
 
-def test_events_arrive_whole(rabbit: Client) -> None:
+def test_a_large_message_of_events_arrives_complete(rabbit: Client) -> None:
     events = EventsMessage([{"number": n, "text": "x" * 200} for n in range(5_000)])
     rabbit.publish(events)
     with closing(rabbit.bus.consumer("q")) as consumer:
         assert rabbit.take(consumer, 1) == [events]
 
 
-def test_a_vhost_may_make_quorum_queues_of_all_that_last(rabbitmq: Broker) -> None:
+def test_the_bus_works_in_a_vhost_with_quorum_queues_by_default(rabbitmq: Broker) -> None:
     if rabbitmq.node is None:
-        pytest.skip("a vhost can be made on a server of our own alone")
+        pytest.skip("vhosts can be created only on a server that the tests started")
     name = f"quorum-{uuid4().hex[:8]}"
     rabbitmq.node.ctl("add_vhost", name, "--default-queue-type", "quorum")
     rabbitmq.node.ctl("set_permissions", "-p", name, "guest", ".*", ".*", ".*")
@@ -172,10 +176,12 @@ def test_a_vhost_may_make_quorum_queues_of_all_that_last(rabbitmq: Broker) -> No
             rabbit.bus.declare(["q"])
             messages = [UnitMessage("u", n) for n in range(100)]
             other.publish(*messages)
-            taken = rabbit.take(consumer, len(messages))  # what was given back is last in line
+            taken = rabbit.take(
+                consumer, len(messages)
+            )  # returned messages go to the end of the queue
             assert sorted(taken, key=lambda message: message.attempt) == messages
             other.bus.notify("scheduler")
-            assert listener.wait(LONG)
+            assert listener.wait(WAIT_SECONDS)
             with closing(servers.connect(url)) as connection:
                 declare = connection.channel().queue_declare
                 with pytest.raises(ChannelClosedByBroker, match="'quorum'"):

@@ -11,10 +11,10 @@ from synergy.messaging.rabbitmq import RabbitBus
 from synergy.messaging.rabbitmq import consumer as consumers
 from synergy.storage.sqlite import SqliteStore
 from tests.contract.rabbitmq.kit import (
-    LONG,
     ONE,
     THREE,
     TWO,
+    WAIT_SECONDS,
     Client,
     client,
 )
@@ -40,7 +40,9 @@ def test_a_message_of_another_deployment_is_put_into_quarantine(
     assert unknown.reason == "sent by deployment unknown, this is ours"
 
 
-def test_an_overlong_bad_message_is_cut(rabbitmq_url: str, rabbit: Client) -> None:
+def test_an_overlong_bad_message_is_truncated_in_quarantine(
+    rabbitmq_url: str, rabbit: Client
+) -> None:
     servers.put(rabbitmq_url, "q", [b"x" * (consumers.LONGEST_KEPT + 1)], "ours")
     rabbit.publish(ONE)
     with closing(rabbit.bus.consumer("q")) as consumer:
@@ -50,15 +52,15 @@ def test_an_overlong_bad_message_is_cut(rabbitmq_url: str, rabbit: Client) -> No
     assert f"of which the first {consumers.LONGEST_KEPT} are kept" in dead.reason
 
 
-def test_equal_messages_are_delivered_each(rabbitmq_url: str, rabbit: Client) -> None:
-    """It is the claim that refuses it."""
+def test_equal_messages_are_both_delivered(rabbitmq_url: str, rabbit: Client) -> None:
+    """The bus does not deduplicate: the second claim of the unit is refused."""
     rabbit.publish(ONE)
     servers.put(rabbitmq_url, "q", [encode(ONE)], "ours")
     with closing(rabbit.bus.consumer("q")) as consumer:
         assert rabbit.take(consumer, 2) == [ONE, ONE]
 
 
-def test_a_deployment_without_id_gets_a_lasting_one(
+def test_a_deployment_without_an_id_gets_one_that_is_stored(
     rabbitmq_url: str, rabbit: Client, channel
 ) -> None:
     with closing(SqliteStore.open(":memory:")) as store:
@@ -71,10 +73,12 @@ def test_a_deployment_without_id_gets_a_lasting_one(
     assert UUID(ids[0])
 
 
-# Who gets how much
+# Sharing among consumers
 
 
-def test_a_busy_consumer_of_one_message_holds_back_no_other(rabbit: Client) -> None:
+def test_a_consumer_busy_with_one_message_leaves_the_others_to_other_consumers(
+    rabbit: Client,
+) -> None:
     rabbit.publish(ONE, TWO, THREE)
     with closing(rabbit.bus.consumer("q")) as busy, closing(rabbit.bus.consumer("q")) as free:
         assert rabbit.take(busy, 1) == [ONE]
@@ -91,13 +95,13 @@ def test_a_busy_consumer_returns_its_prefetched_messages(rabbit: Client) -> None
         assert sorted(rest, key=lambda message: message.attempt) == messages[10:]
 
 
-def test_returned_messages_come_in_order(rabbit: Client) -> None:
+def test_returned_messages_are_redelivered_in_order(rabbit: Client) -> None:
     messages = [UnitMessage("u", n) for n in range(300)]
     rabbit.publish(*messages)
     found: list[object] = []
     with closing(rabbit.bus.consumer("q")) as consumer:
         for limit in (1, 1, 2, 4, 8, 16, 32, 64, 1, 1, 64, 3):
-            assert consumer.wait(LONG)
+            assert consumer.wait(WAIT_SECONDS)
             found += rabbit.take_once(consumer, limit)
             with suppress(ZeroDivisionError), rabbit.store.batch() as batch:
                 consumer.take(limit, batch)
@@ -109,6 +113,6 @@ def test_returned_messages_come_in_order(rabbit: Client) -> None:
 def test_taken_messages_do_not_count_as_waiting(rabbit: Client) -> None:
     rabbit.publish(ONE, TWO)
     with closing(rabbit.bus.consumer("q")) as consumer:
-        assert consumer.wait(LONG)
+        assert consumer.wait(WAIT_SECONDS)
         assert rabbit.bus.depths() == {"q": 1}
     assert rabbit.bus.depths() == {"q": 2}

@@ -1,4 +1,4 @@
-"""RabbitMQ goes away, and comes back: nobody has to do anything about it."""
+"""The bus recovers from outages of RabbitMQ by itself."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from synergy.errors import MessagingUnavailable
 from synergy.messaging.message import UnitMessage, encode
 from synergy.messaging.protocol import Consumer, Waiter
 from synergy.messaging.rabbitmq import reconnecting
-from tests.contract.rabbitmq.kit import LONG, ONE, THREE, TWO, Client, client, undeclared
+from tests.contract.rabbitmq.kit import ONE, THREE, TWO, WAIT_SECONDS, Client, client, undeclared
 from tests.servers.rabbitmq import Broker, Node, connect, ill_treated
 
 
@@ -26,14 +26,14 @@ def broker(rabbitmq: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 def node(broker: Broker) -> Iterator[Node]:
     assert broker.node is not None
     yield broker.node
-    if broker.node.process is None:  # if a test failed while it was away
+    if broker.node.process is None:  # if a test failed while the node was stopped
         broker.node.start()
-    broker.node.go_on()  # or while it stood still
+    broker.node.go_on()  # or while it was paused
 
 
 @pytest.fixture(autouse=True)
-def in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The pauses of half a minute are for brokers that are away for longer."""
+def short_reconnect_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shortens the pauses between attempts to reconnect, which grow for long outages."""
     quick = replace(reconnecting.RULE, first=0.1, longest=0.5)
     monkeypatch.setattr(reconnecting, "RULE", quick)
 
@@ -57,25 +57,25 @@ def listener(rabbit: Client) -> Iterator[Waiter]:
         yield listener
 
 
-def prove_well(broker: Broker, rabbit: Client, consumer: Consumer, listener: Waiter) -> None:
-    """What was open before works as if nothing had happened."""
-    rabbit.insist(THREE)
-    rabbit.until(consumer, THREE)
+def check_all_works(broker: Broker, rabbit: Client, consumer: Consumer, listener: Waiter) -> None:
+    """Checks that a client, consumer and listener from before the outage work."""
+    rabbit.publish_with_retries(THREE)
+    rabbit.take_until(consumer, THREE)
     while listener.wait(0):
         pass
     with client(broker.url) as other:
         other.bus.notify("scheduler")
-        for _ in range(int(LONG)):  # the first may have come before the listener
+        for _ in range(int(WAIT_SECONDS)):  # the listener may have reconnected after the first one
             if listener.wait(1):
                 return
             other.bus.notify("scheduler")
-    raise AssertionError("nobody is heard")
+    raise AssertionError("no wake-up arrives")
 
 
-def test_a_restart(
+def test_clients_resume_after_a_broker_restart(
     broker: Broker, node: Node, rabbit: Client, consumer: Consumer, listener: Waiter
 ) -> None:
-    """Who comes while it is away waits for it, as those do who knew it."""
+    """Clients created while the broker is stopped wait for it, like those connected before."""
     rabbit.publish(ONE)
     node.stop_app()
     with pytest.raises(MessagingUnavailable):
@@ -85,7 +85,7 @@ def test_a_restart(
     assert rabbit.take_once(consumer) == []
     assert not consumer.wait(0)
     rabbit.bus.notify("scheduler")
-    assert listener.wait(LONG), "one's own process is heard nevertheless"
+    assert listener.wait(WAIT_SECONDS), "wake-ups within a process need no broker"
     with undeclared(broker.url) as late:
         with closing(late.bus.consumer("q")), pytest.raises(MessagingUnavailable):
             late.bus.declare(["q"])
@@ -96,57 +96,56 @@ def test_a_restart(
             assert late.take_once(late_consumer) == []
             node.start_app()
             assert rabbit.take(consumer, 1) == [ONE]
-            consumer.close()  # what comes next is for the other one
-            prove_well(broker, late, late_consumer, late_listener)
+            consumer.close()  # the next messages are for the other consumer
+            check_all_works(broker, late, late_consumer, late_listener)
     with closing(rabbit.bus.consumer("q")) as again:
-        prove_well(broker, rabbit, again, listener)
+        check_all_works(broker, rabbit, again, listener)
 
 
-def test_a_kill_9(
+def test_confirmed_messages_survive_a_killed_broker(
     broker: Broker, node: Node, rabbit: Client, consumer: Consumer, listener: Waiter
 ) -> None:
-    """What was confirmed survives, and what was taken and not done comes again."""
+    """Messages that were taken but not acknowledged are redelivered."""
     messages = [UnitMessage("u", n) for n in range(500)]
     rabbit.publish(*messages)
-    assert consumer.wait(LONG)
+    assert consumer.wait(WAIT_SECONDS)
     with rabbit.store.batch() as batch:
         assert [delivery.message for delivery in consumer.take(1, batch)] == messages[:1]
         node.kill()
         node.start()
     assert rabbit.take(consumer, len(messages)) == messages
-    prove_well(broker, rabbit, consumer, listener)
+    check_all_works(broker, rabbit, consumer, listener)
 
 
-def test_a_broker_that_lost_everything(
+def test_queues_and_exchanges_that_the_broker_lost_are_declared_again(
     broker: Broker, node: Node, rabbit: Client, consumer: Consumer, listener: Waiter
 ) -> None:
-    """Its queues and exchanges are made again by whoever needs them."""
     rabbit.publish(ONE)
     node.lose_everything()
-    prove_well(broker, rabbit, consumer, listener)
+    check_all_works(broker, rabbit, consumer, listener)
     assert rabbit.bus.depths() == {}
 
 
-def test_queues_that_are_purged(
+def test_the_bus_works_after_its_queue_was_purged(
     broker: Broker, rabbit: Client, consumer: Consumer, listener: Waiter
 ) -> None:
     rabbit.publish(ONE, TWO)
     with closing(connect(broker.url)) as connection:
         connection.channel().queue_purge("synergy.q")
-    prove_well(broker, rabbit, consumer, listener)
+    check_all_works(broker, rabbit, consumer, listener)
 
 
-def test_connections_that_are_closed_by_force(
+def test_the_bus_works_after_the_broker_closed_its_connections(
     broker: Broker, node: Node, rabbit: Client, consumer: Consumer, listener: Waiter
 ) -> None:
     for _ in range(2):
-        rabbit.insist(ONE)
-        rabbit.until(consumer, ONE)
+        rabbit.publish_with_retries(ONE)
+        rabbit.take_until(consumer, ONE)
         node.close_connections()
-    prove_well(broker, rabbit, consumer, listener)
+    check_all_works(broker, rabbit, consumer, listener)
 
 
-def test_a_broker_that_stands_still(
+def test_a_paused_broker_is_an_error_until_it_resumes(
     broker: Broker, node: Node, rabbit: Client, consumer: Consumer, listener: Waiter
 ) -> None:
     rabbit.publish(ONE)
@@ -157,19 +156,19 @@ def test_a_broker_that_stands_still(
         rabbit.bus.depths()
     rabbit.bus.notify("scheduler")
     node.go_on()
-    prove_well(broker, rabbit, consumer, listener)
+    check_all_works(broker, rabbit, consumer, listener)
 
 
-def test_a_broker_without_memory_takes_nothing_but_gives(
+def test_a_broker_low_on_memory_refuses_messages_and_delivers_waiting_ones(
     broker: Broker, node: Node, rabbit: Client
 ) -> None:
-    """It stops reading from who publishes; acks come by another connection, and are heard."""
+    """The broker stops reading from publishing connections; acks use another connection."""
     messages = [UnitMessage("u", n) for n in range(100)]
     rabbit.publish(*messages)
     node.limit_memory('{absolute, "1MB"}')
     try:
         with pytest.raises(MessagingUnavailable):
-            rabbit.publish(ONE)  # who publishes while it is short is told
+            rabbit.publish(ONE)  # fails also while memory is running low
         with pytest.raises(MessagingUnavailable, match="takes no messages at the moment: low on"):
             rabbit.publish(ONE)
         found: list[object] = []
@@ -179,9 +178,9 @@ def test_a_broker_without_memory_takes_nothing_but_gives(
         assert found[: len(messages)] == messages
         with closing(connect(broker.url)) as connection:
             left = connection.channel().basic_get("synergy.q", auto_ack=True)[2]
-        assert left in (None, encode(ONE)), "what was not acknowledged is there again"
+        assert left in (None, encode(ONE)), "all taken messages were acknowledged"
     finally:
         node.limit_memory("0.4")
     with closing(rabbit.bus.consumer("q")) as consumer:
-        rabbit.insist(TWO)
-        rabbit.until(consumer, TWO)
+        rabbit.publish_with_retries(TWO)
+        rabbit.take_until(consumer, TWO)

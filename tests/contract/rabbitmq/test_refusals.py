@@ -20,7 +20,7 @@ from tests.servers.rabbitmq import Broker
 
 
 def refusal(url: str) -> str:
-    """The error of `declare`, after its kind: "a mistake" or "unavailable"."""
+    """Returns the error of `declare`, prefixed with its kind: "a mistake" or "unavailable"."""
     with undeclared(url) as rabbit:
         with pytest.raises((ConfigurationError, MessagingUnavailable)) as raised:
             rabbit.bus.declare(["q"])
@@ -33,26 +33,26 @@ def refusal(url: str) -> str:
     return f"{'a mistake' if is_mistake else 'unavailable'}: {said}"
 
 
-def test_a_wrong_password(rabbitmq: Broker) -> None:
+def test_a_wrong_password_is_a_configuration_error(rabbitmq: Broker) -> None:
     said = refusal(with_user(rabbitmq.url, "guest", "secret"))
     assert said.startswith("a mistake")
     assert "refuses user guest or its password: correct SYNERGY_BUS" in said
 
 
-def test_a_vhost_that_does_not_exist(rabbitmq: Broker) -> None:
+def test_an_unknown_vhost_is_a_configuration_error(rabbitmq: Broker) -> None:
     said = refusal(rabbitmq.at("no such vhost"))
     assert said.startswith("a mistake")
     assert "vhost no such vhost" in said
     assert "rabbitmqctl list_vhosts" in said
 
 
-def test_a_port_without_a_listener() -> None:
+def test_a_port_without_a_listener_is_reported() -> None:
     said = refusal(f"amqp://me:secret@127.0.0.1:{free_port()}/")
     assert said.startswith("unavailable")
     assert "refuses connections: is it running" in said
 
 
-def test_a_host_without_an_address() -> None:
+def test_a_host_name_without_an_address_is_reported() -> None:
     assert "there is no address for that name" in refusal("amqp://me:secret@no-such-host.invalid/")
 
 
@@ -64,13 +64,13 @@ def silent() -> Iterator[int]:
 
 
 @pytest.mark.parametrize("scheme", ["amqp", "amqps"])
-def test_a_server_that_does_not_answer(silent: int, scheme: str) -> None:
+def test_a_silent_server_is_reported(silent: int, scheme: str) -> None:
     said = refusal(f"{scheme}://me:secret@127.0.0.1:{silent}/")
     assert said.startswith("unavailable")
     assert "does not answer: is it running, and is no firewall in between?" in said
 
 
-def test_a_server_that_closes_the_connection() -> None:
+def test_a_server_that_closes_connections_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def hang_up() -> None:
@@ -84,6 +84,6 @@ def test_a_server_that_closes_the_connection() -> None:
     assert "closes the connection: is that a port for amqp://, and is it RabbitMQ?" in said
 
 
-def test_tls_to_a_port_without_tls(rabbitmq: Broker) -> None:
+def test_tls_to_a_port_without_tls_is_reported(rabbitmq: Broker) -> None:
     said = refusal(rabbitmq.url.replace("amqp://", "amqps://"))
     assert "is it a port for amqps://" in said or "does not answer" in said

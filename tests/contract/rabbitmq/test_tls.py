@@ -1,4 +1,4 @@
-"""`amqps://`: nobody is trusted whom the certificate's authority does not vouch for."""
+"""`amqps://`: a certificate is trusted only if the configured authority signed it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.servers.rabbitmq import Broker, ill_treated
 
 @dataclass(frozen=True)
 class Secure:
-    """A broker with TLS, which asks for certificates, and the authority of both sides."""
+    """A TLS broker that requires client certificates, and the authority of both sides."""
 
     port: int
     authority: Authority
@@ -35,7 +35,7 @@ class Secure:
         return f"amqps://guest:guest@{host}:{self.port}/?{query}"
 
     def client(self) -> dict[str, object]:
-        """Whom a client trusts, and who it is."""
+        """Returns options for a client: its trusted authority, its own certificate and key."""
         certificate, key = self.authority.sign("client")
         cacert = self.authority.cacertfile
         return {"cacertfile": cacert, "certfile": certificate, "keyfile": key}
@@ -67,7 +67,7 @@ def refusal(url: str) -> str:
     return str(raised.value)
 
 
-def test_messages_go_through(secure: Secure) -> None:
+def test_messages_pass_over_tls(secure: Secure) -> None:
     with (
         client(secure.url(**secure.client())) as rabbit,
         closing(rabbit.bus.consumer("q")) as consumer,
@@ -122,7 +122,7 @@ def test_a_missing_client_certificate_is_explained(secure: Secure) -> None:
 
 
 @pytest.mark.parametrize("what", ["no key", "no certificate", "a locked key"])
-def test_certificates_that_are_of_no_use_are_refused_at_once(
+def test_unusable_certificate_files_are_refused_when_the_bus_is_created(
     secure: Secure, tmp_path: Path, what: str
 ) -> None:
     options = secure.client()

@@ -1,4 +1,4 @@
-"""Queues, exchanges and permissions, also those that were changed or deleted."""
+"""Queues, exchanges and permissions, also after they were changed or deleted."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import pytest
 from synergy.errors import ConfigurationError, MessagingUnavailable
 from synergy.messaging.message import encode
 from tests.contract.rabbitmq.kit import (
-    LONG,
     ONE,
     THREE,
     TWO,
+    WAIT_SECONDS,
     Client,
     client,
     publish_to,
@@ -27,7 +27,9 @@ from tests.servers.rabbitmq import Broker
 # Topology
 
 
-def test_a_queue_that_was_made_otherwise_is_a_clear_error(rabbitmq_url: str, channel) -> None:
+def test_a_queue_with_other_properties_is_an_error_with_the_next_step(
+    rabbitmq_url: str, channel
+) -> None:
     channel.queue_declare("synergy.q", durable=False)
     with undeclared(rabbitmq_url) as rabbit, pytest.raises(ConfigurationError) as raised:
         rabbit.bus.declare(["q"])
@@ -36,14 +38,14 @@ def test_a_queue_that_was_made_otherwise_is_a_clear_error(rabbitmq_url: str, cha
     assert "delete it, then run launch.py store init" in said
 
 
-def test_an_exchange_that_was_made_otherwise_is_one_too(rabbitmq_url: str, channel) -> None:
+def test_an_exchange_with_other_properties_is_an_error(rabbitmq_url: str, channel) -> None:
     channel.exchange_declare("synergy.work", "fanout", durable=True)
     with undeclared(rabbitmq_url) as rabbit, pytest.raises(ConfigurationError) as raised:
         rabbit.bus.declare(["q"])
     assert "exchange synergy.work exists with other properties" in str(raised.value)
 
 
-def test_a_quorum_queue_is_as_good(rabbitmq_url: str, channel) -> None:
+def test_an_existing_quorum_queue_is_used(rabbitmq_url: str, channel) -> None:
     channel.queue_declare("synergy.q", durable=True, arguments={"x-queue-type": "quorum"})
     with client(rabbitmq_url) as rabbit, closing(rabbit.bus.consumer("q")) as consumer:
         rabbit.publish(ONE, TWO, THREE)
@@ -51,20 +53,20 @@ def test_a_quorum_queue_is_as_good(rabbitmq_url: str, channel) -> None:
         assert rabbit.take(consumer, 1) == [THREE]
 
 
-def test_a_queue_that_was_deleted_is_made_again(rabbit: Client, channel) -> None:
+def test_a_deleted_queue_is_declared_again(rabbit: Client, channel) -> None:
     rabbit.publish(ONE)
     channel.queue_delete("synergy.q")
     rabbit.publish(TWO)
     assert rabbit.bus.depths() == {"q": 1}
 
 
-def test_a_queue_that_lost_its_binding_is_bound_again(rabbit: Client, channel) -> None:
+def test_a_queue_without_its_binding_is_bound_again(rabbit: Client, channel) -> None:
     channel.queue_unbind("synergy.q", "synergy.work", "synergy.q")
     rabbit.publish(TWO)
     assert rabbit.bus.depths() == {"q": 1}
 
 
-def test_a_consumer_survives_that_its_queue_is_deleted(rabbit: Client, channel) -> None:
+def test_a_consumer_continues_after_its_queue_was_deleted(rabbit: Client, channel) -> None:
     with closing(rabbit.bus.consumer("q")) as consumer:
         rabbit.publish(ONE)
         assert rabbit.take(consumer, 1) == [ONE]
@@ -74,7 +76,7 @@ def test_a_consumer_survives_that_its_queue_is_deleted(rabbit: Client, channel) 
         assert rabbit.take(consumer, 1) == [TWO]
 
 
-def test_messages_are_durable_and_say_whose_they_are(rabbit: Client, channel) -> None:
+def test_messages_are_durable_and_carry_the_deployment_id(rabbit: Client, channel) -> None:
     rabbit.publish(ONE)
     _, properties, body = channel.basic_get("synergy.q", auto_ack=True)
     assert (properties.delivery_mode, properties.app_id) == (2, "ours")
@@ -95,7 +97,7 @@ def test_a_queue_that_refuses_messages_is_named(rabbitmq_url: str, channel) -> N
             assert rabbit.bus.depths() == {"full": 1, "q": 1}
     finally:
         channel.queue_delete("synergy.full")
-    assert confirmed == ["q"], "one queue's trouble is no other's"
+    assert confirmed == ["q"], "a full queue does not affect the other one"
 
 
 # Permissions
@@ -103,9 +105,9 @@ def test_a_queue_that_refuses_messages_is_named(rabbitmq_url: str, channel) -> N
 
 @pytest.fixture(scope="module")
 def least(rabbitmq: Broker) -> Iterator[str]:
-    """The URL of a user who may not make queues, but for ears of its own."""
+    """The URL of a user that may declare no queues except those of its own wake-ups."""
     if rabbitmq.node is None:
-        pytest.skip("who may do what can be said on a server of our own alone")
+        pytest.skip("permissions can be set only on a server that the tests started")
     user = f"least-{uuid4().hex[:8]}"
     rabbitmq.node.add_user(user, "secret")
     rabbitmq.node.allow(user, r"^synergy\.bells\.", r"^synergy\.", r"^synergy\.")
@@ -113,7 +115,9 @@ def least(rabbitmq: Broker) -> Iterator[str]:
     rabbitmq.node.delete_user(user)
 
 
-def test_the_least_privileges_do_for_all_but_making_queues(least: str, rabbit: Client) -> None:
+def test_minimal_permissions_suffice_for_everything_but_declaring_queues(
+    least: str, rabbit: Client
+) -> None:
     rabbit.publish(ONE)
     with (
         client(least) as other,
@@ -125,7 +129,7 @@ def test_the_least_privileges_do_for_all_but_making_queues(least: str, rabbit: C
         assert other.bus.depths() == {"q": 1}
         assert other.bus.purge("q") == 1
         rabbit.bus.notify("topic")
-        assert listener.wait(LONG)
+        assert listener.wait(WAIT_SECONDS)
 
 
 def test_a_missing_permission_to_declare_is_explained(least: str, rabbit: Client) -> None:
@@ -135,7 +139,7 @@ def test_a_missing_permission_to_declare_is_explained(least: str, rabbit: Client
     assert "run launch.py store init" in str(raised.value)
 
 
-def test_work_goes_on_once_a_permission_that_was_taken_is_given_back(
+def test_publishing_resumes_once_a_revoked_permission_is_granted_again(
     rabbitmq: Broker, least: str, rabbit: Client
 ) -> None:
     assert rabbitmq.node is not None
@@ -143,18 +147,18 @@ def test_work_goes_on_once_a_permission_that_was_taken_is_given_back(
     with client(least) as other:
         other.publish(ONE)
         rabbitmq.node.allow(user, r"^synergy\.bells\.", "^$", r"^synergy\.")
-        rabbitmq.node.close_connections()  # it remembers what one might
+        rabbitmq.node.close_connections()  # open connections cache permissions
         until_it_fails(lambda: other.publish(TWO), "ACCESS_REFUSED")
         rabbitmq.node.allow(user, r"^synergy\.bells\.", r"^synergy\.", r"^synergy\.")
-        other.insist(THREE)
+        other.publish_with_retries(THREE)
     assert rabbit.bus.depths()["q"] >= 2
 
 
-def test_an_exchange_that_was_deleted_is_made_again(rabbit: Client, channel) -> None:
-    """The broker closes the channel of who publishes to it."""
+def test_a_deleted_exchange_is_declared_again(rabbit: Client, channel) -> None:
+    """The broker closes a channel that publishes to a missing exchange."""
     rabbit.publish(ONE)
     channel.exchange_delete("synergy.work")
     with pytest.raises(MessagingUnavailable, match=r"no exchange 'synergy\.work'"):
         rabbit.publish(TWO)
-    rabbit.insist(THREE)
+    rabbit.publish_with_retries(THREE)
     assert rabbit.bus.depths() == {"q": 2}

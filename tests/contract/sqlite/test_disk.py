@@ -11,7 +11,7 @@ import pytest
 
 from synergy.errors import StorageUnavailable
 from synergy.storage.sqlite import SqliteStore, engine, gate
-from tests.contract.concurrency import in_the_midst
+from tests.contract.concurrency import paused_in_batch
 from tests.factories import NOW, a_move, an_entry, some_units
 
 # After a crash
@@ -33,7 +33,7 @@ def crash(path: Path) -> None:
     """Leaves a store behind whose last process was killed, everything in the main file."""
     with closing(SqliteStore.open(path)) as store:
         store.units.create(some_units(300), "scheduler")
-    with in_the_midst(f"sqlite:{path}", _write_some) as process:
+    with paused_in_batch(f"sqlite:{path}", _write_some) as process:
         process.kill()
         process.join()
     assert Path(f"{path}-wal").stat().st_size > 0

@@ -33,7 +33,7 @@ def _move(folder: Path, target: Path) -> None:
         (folder / name).rename(target / name)
 
 
-def test_the_status_says_what_is_where(opened: SqliteStore, path: Path) -> None:
+def test_the_status_shows_engine_location_size_and_rows(opened: SqliteStore, path: Path) -> None:
     opened.units.create([a_unit()], "scheduler")
     opened.documents.update("c", [("k", HOUR)], lambda *_: {})
     status = opened.status()
