@@ -65,7 +65,7 @@ def test_accepting_an_operation_twice_returns_the_stored_one(store: Store) -> No
     assert events(store) == ["operation.accepted"]
 
 
-def test_an_unknown_id_gives_none(store: Store) -> None:
+def test_an_unknown_id_is_not_found(store: Store) -> None:
     assert store.operations.get("o-1") is None
     assert store.operations.change(an_operation(rev=1)) is None
     assert store.operations.find() == ([], None)
@@ -79,7 +79,7 @@ def test_a_request_that_json_cannot_hold_is_refused(store: Store) -> None:
     assert store.operations.find() == ([], None)
 
 
-def test_a_change_raises_rev_and_leaves_what_was_asked_for(store: Store) -> None:
+def test_a_change_raises_rev_and_keeps_the_fields_of_the_request(store: Store) -> None:
     (first,) = accept(store, "o-1")
     other = replace(
         first, state=RUNNING, total=9, done=4, touched=2, detail="d", owner="me",
@@ -103,17 +103,17 @@ def test_a_change_of_an_outdated_operation_is_refused(store: Store) -> None:
     assert taken.owner == "one"
 
 
-def test_the_journal_says_that_it_was_accepted_and_how_it_ended(store: Store) -> None:
+def test_the_journal_records_the_acceptance_and_the_end_of_an_operation(store: Store) -> None:
     good, bad = accept(store, "good", "bad")
     good = store.operations.change(replace(good, state=RUNNING)) or good
     finish(store, good, detail="2 jobs")
     finish(store, bad, state=FAILED, detail="they keep changing")
-    told = [replace(entry, seq=0) for entry in store.journal.since(0, 10)]
+    found = [replace(entry, seq=0) for entry in store.journal.since(0, 10)]
 
     def entry(at: Any, event: str, before: str, after: str, why: str, id_: str) -> JournalEntry:
         return JournalEntry(at, event, "SiteHourly", "", "", before, after, 0, why, "jo (mx)", id_)
 
-    assert told == [
+    assert found == [
         entry(NOW, "operation.accepted", "", "accepted", "late data", "good"),
         entry(NOW, "operation.accepted", "", "accepted", "late data", "bad"),
         entry(LATER, "operation.done", "running", "done", "late data", "good"),
@@ -128,7 +128,7 @@ def test_a_change_after_the_end_is_not_journaled(store: Store) -> None:
     assert events(store) == ["operation.accepted", "operation.done"]
 
 
-def test_unfinished_ones_come_oldest_first(store: Store) -> None:
+def test_unfinished_operations_come_oldest_first(store: Store) -> None:
     one, two, three, four = accept(store, "d", "c", "b", "a")
     finish(store, two)
     finish(store, three, state=FAILED)
@@ -150,12 +150,12 @@ def test_pages_begin_with_the_newest_and_follow_one_another(store: Store) -> Non
 
 
 @pytest.mark.parametrize("cursor", ["", "x", "-1", "１", "1.5"])
-def test_a_cursor_that_is_none_is_refused(store: Store, cursor: str) -> None:
+def test_a_malformed_cursor_is_refused(store: Store, cursor: str) -> None:
     with pytest.raises(InvalidValue, match="cursor"):
         store.operations.find(2, cursor)
 
 
-def test_finished_ones_are_forgotten_oldest_end_first(store: Store) -> None:
+def test_finished_operations_are_deleted_in_the_order_of_their_end(store: Store) -> None:
     operations = accept(store, *"abcde")
     for minutes, operation in zip((3, 1, 2, 9), operations, strict=False):
         finish(store, operation, finished_at=NOW + timedelta(minutes=minutes))

@@ -1,4 +1,4 @@
-"""Payloads: long bodies, by a name that is made of them."""
+"""Payloads: long bodies, each stored under a name derived from its content."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def content(size: int, seed: int = 0) -> bytes:
 
 @pytest.fixture
 def long(monkeypatch: pytest.MonkeyPatch) -> bytes:
-    """One that MongoDB keeps in two parts, and that is no burden for the test server."""
+    """A payload that MongoDB stores in two parts, yet small enough for the test server."""
     monkeypatch.setattr(payloads, "PART", 1_000)
     return content(1_500)
 
@@ -33,7 +33,7 @@ def test_a_payload_comes_back_byte_for_byte(store: Store, size: int) -> None:
 
 
 @pytest.mark.parametrize("size", [999, 1_000, 1_001, 2_000])
-def test_a_payload_of_exactly_one_part_is_whole(
+def test_payloads_around_the_size_of_a_part_come_back_whole(
     store: Store, size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(payloads, "PART", 1_000)
@@ -41,18 +41,18 @@ def test_a_payload_of_exactly_one_part_is_whole(
     assert store.payloads.get(store.payloads.put(given)) == given
 
 
-def test_bytes_are_only_bytes(store: Store) -> None:
+def test_payloads_are_not_interpreted(store: Store) -> None:
     for given in (bytes(range(256)), b"\0", "Zürich 東京".encode(), b'{"$a": 1}'):
         assert store.payloads.get(store.payloads.put(given)) == given
 
 
-def test_one_that_is_too_long_is_refused(store: Store) -> None:
+def test_a_payload_that_is_too_long_is_refused(store: Store) -> None:
     with pytest.raises(InvalidValue, match="16,777,215"):
         store.payloads.put(bytes(LONGEST + 1))
     assert store.payloads.prune([]) == 0
 
 
-def test_the_name_is_that_of_the_content(store: Store) -> None:
+def test_equal_content_has_the_same_name(store: Store) -> None:
     one, other = store.payloads.put(b"one"), store.payloads.put(b"other")
     assert one != other
     assert store.payloads.put(b"one") == one
@@ -65,7 +65,7 @@ def test_an_unknown_payload_is_not_found(store: Store) -> None:
     assert store.payloads.get("") is None
 
 
-def test_all_but_the_named_are_forgotten(store: Store, long: bytes) -> None:
+def test_pruning_deletes_all_payloads_but_the_named_ones(store: Store, long: bytes) -> None:
     names = [store.payloads.put(given) for given in (b"a", b"b", long, b"c")]
     assert store.payloads.prune([names[1], names[2], "unknown", names[1]]) == 2
     kept = [store.payloads.get(name) for name in names]
@@ -75,14 +75,14 @@ def test_all_but_the_named_are_forgotten(store: Store, long: bytes) -> None:
     assert store.payloads.prune([names[1]]) == 0
 
 
-def test_one_that_was_forgotten_can_be_put_again(store: Store, long: bytes) -> None:
+def test_a_deleted_payload_can_be_put_again(store: Store, long: bytes) -> None:
     name = store.payloads.put(long)
     assert store.payloads.prune([]) == 1
     assert store.payloads.put(long) == name
     assert store.payloads.get(name) == long
 
 
-def test_equal_payloads_of_several_writers_are_one(store: Store, long: bytes) -> None:
+def test_equal_payloads_of_several_writers_are_stored_once(store: Store, long: bytes) -> None:
     names = in_threads(3, lambda _: store.payloads.put(long))
     assert len(set(names)) == 1
     assert store.payloads.get(names[0]) == long

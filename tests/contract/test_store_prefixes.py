@@ -1,4 +1,4 @@
-"""Batches of engines without transactions: what is there is always a prefix of the writes."""
+"""Batches of engines without transactions: after a failure, a prefix of the writes is stored."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.factories import NOW, a_move, a_unit
 ENGINES = WITHOUT_TRANSACTIONS
 
 
-def test_what_was_written_before_a_failure_stays(store: Store) -> None:
+def test_writes_before_a_failure_stay(store: Store) -> None:
     with suppress(ZeroDivisionError), store.batch():
         store.units.create([a_unit()], "scheduler")
         store.jobs.move([a_move()], NOW)
@@ -25,7 +25,7 @@ def test_what_was_written_before_a_failure_stays(store: Store) -> None:
     assert events == ["unit.requested", "job.in_progress"]
 
 
-def test_a_decision_that_breaks_off_has_made_its_run_and_finds_it_again(store: Store) -> None:
+def test_a_repeated_decision_finds_the_run_of_the_interrupted_one(store: Store) -> None:
     store.schedules.create([a_schedule()], "me")
     with suppress(ZeroDivisionError), store.batch():
         store.runs.create([a_run()], "agent")
@@ -39,7 +39,7 @@ def test_a_decision_that_breaks_off_has_made_its_run_and_finds_it_again(store: S
     assert events == ["schedule.created", "run.pending_constraint"]
 
 
-def test_others_see_each_write_as_soon_as_it_is_made(store: Store) -> None:
+def test_each_write_is_visible_to_others_at_once(store: Store) -> None:
     with store.batch():
         store.facts.set("a", "1")
         assert in_threads(1, lambda _: store.facts.get("a")) == ["1"]

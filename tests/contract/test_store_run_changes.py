@@ -19,7 +19,7 @@ from tests.contract.scheduled import a_run, a_run_change, the_run
 from tests.factories import LATER, NOW, TICK
 
 
-def test_a_change_writes_all_but_what_makes_a_run_this_one(store: Store) -> None:
+def test_a_change_keeps_schedule_key_due_time_and_creation_of_a_run(store: Store) -> None:
     create(store, a_run())
     wanted = Run(
         id=a_run().id,
@@ -56,7 +56,7 @@ def test_a_change_of_an_outdated_run_is_refused(store: Store) -> None:
     assert events(store) == ["run.pending_constraint", "run.pending_launch"]
 
 
-def test_each_change_stands_for_itself(store: Store) -> None:
+def test_a_refused_change_does_not_affect_the_others(store: Store) -> None:
     a, b, c = create(store, *(a_run(f"due:{n}") for n in range(3)))
     changes = [
         a_run_change(a, reason="1"),
@@ -94,7 +94,7 @@ def test_a_failed_run_may_be_launched_again(store: Store) -> None:
 
 
 @pytest.mark.parametrize("wrong", NO_JSON)
-def test_a_change_that_is_no_json_is_refused_with_all_that_came_with_it(
+def test_a_value_that_is_not_json_refuses_all_changes_of_the_call(
     store: Store, wrong: dict[str, Any]
 ) -> None:
     good, bad = create(store, a_run("good"), a_run("bad"))
@@ -126,7 +126,7 @@ def _make(store: Store, who: str) -> list[tuple[str, int]]:
     return [(run.reason, run.rev) for run in made]
 
 
-def test_processes_that_make_the_same_runs_agree_on_them(shared: Store, address: str) -> None:
+def test_processes_that_create_the_same_runs_get_the_same_rows(shared: Store, address: str) -> None:
     first, second, third = in_processes(address, _make, [("a",), ("b",), ("c",)])
     assert first == second == third
     assert len(shared.runs.find(limit=100)[0]) == 30

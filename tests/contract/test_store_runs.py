@@ -70,7 +70,7 @@ def test_a_run_may_begin_in_any_state(store: Store, state: RunState) -> None:
     assert (entry.event, entry.after) == (f"run.{state.value}", state.value)
 
 
-def test_a_decision_that_is_made_twice_makes_one_run(store: Store) -> None:
+def test_creating_a_run_twice_returns_the_first(store: Store) -> None:
     (first,) = create(store, a_run())
     store.runs.change([a_run_change(first, state=RunState.LAUNCHED, launched_at=NOW)])
     again = a_run(state=RunState.SKIPPED, created_at=LATER)
@@ -79,7 +79,7 @@ def test_a_decision_that_is_made_twice_makes_one_run(store: Store) -> None:
     assert events(store) == ["run.pending_constraint", "run.launched"]
 
 
-def test_a_run_that_comes_twice_in_one_call_is_made_once(store: Store) -> None:
+def test_a_run_that_comes_twice_in_one_call_is_created_once(store: Store) -> None:
     first, again = a_run(), a_run(reason="again")
     assert create(store, first, again) == [replace(first, rev=1)] * 2
     assert events(store) == ["run.pending_constraint"]
@@ -105,7 +105,7 @@ def test_schedules_have_keys_of_their_own(store: Store) -> None:
     assert {run.schedule for run in store.runs.find()[0]} == {"a", "b", ""}
 
 
-def test_the_journal_says_what_was_made_and_why(store: Store) -> None:
+def test_the_journal_records_a_new_run_with_its_reason(store: Store) -> None:
     run = a_run(state=RunState.SKIPPED, reason="a holiday", created_at=NOW, finished_at=LATER)
     create(store, run)
     (entry,) = store.journal.since(0, 10)
@@ -139,10 +139,10 @@ def test_special_characters_in_names_are_kept(store: Store) -> None:
         assert entry.unit == found.id
 
 
-# Looking
+# Finding
 
 
-def test_the_unfinished_come_oldest_first(store: Store) -> None:
+def test_unfinished_runs_come_oldest_first(store: Store) -> None:
     create(store, *(a_run(f"due:{n}", state=state) for n, state in enumerate(RunState)))
     assert [run.state for run in store.runs.unfinished()] == [
         RunState.PENDING_CONSTRAINT, RunState.PENDING_LAUNCH, RunState.LAUNCHED,
@@ -151,7 +151,7 @@ def test_the_unfinished_come_oldest_first(store: Store) -> None:
     assert keys(store.runs.unfinished())[-1] == "older"  # which was made last
 
 
-def test_pages_go_from_the_newest_of_all_of_a_schedule_and_of_a_state(store: Store) -> None:
+def test_pages_start_with_the_newest_run_and_filter_by_schedule_and_state(store: Store) -> None:
     states = (RunState.FAILED, RunState.PROCESSED)
     create(
         store,
@@ -209,10 +209,10 @@ def test_the_last_run_is_the_one_launched_last(store: Store) -> None:
     assert store.runs.last("unknown", [done]) is None
 
 
-# Forgetting
+# Pruning
 
 
-def test_only_finished_runs_are_forgotten_oldest_end_first(store: Store) -> None:
+def test_only_finished_runs_are_deleted_in_the_order_of_their_end(store: Store) -> None:
     ends = {"a": NOW, "b": NOW - 2 * TICK, "c": NOW - TICK, "d": LATER}
     create(store, *(a_run(n, state=RunState.PROCESSED, finished_at=at) for n, at in ends.items()))
     create(store, a_run("e", state=RunState.LAUNCHED, finished_at=NOW - TICK), a_run("f"))
@@ -226,7 +226,7 @@ def test_only_finished_runs_are_forgotten_oldest_end_first(store: Store) -> None
 
 
 @pytest.mark.parametrize("state", FINISHED)
-def test_runs_of_every_finished_state_are_forgotten(store: Store, state: RunState) -> None:
+def test_runs_of_every_finished_state_are_deleted(store: Store, state: RunState) -> None:
     create(store, a_run(state=state, finished_at=NOW))
     assert store.runs.prune(LATER, 10) == 1
     assert store.runs.find() == ([], None)

@@ -20,7 +20,7 @@ from tests.factories import LATER, NOW, TICK
 # Changing
 
 
-def test_a_change_writes_all_but_name_and_creation(store: Store) -> None:
+def test_a_change_writes_all_fields_but_name_and_creation(store: Store) -> None:
     create(store, a_schedule())
     wanted = Schedule(
         name="nightly",
@@ -55,7 +55,7 @@ def test_a_change_of_an_outdated_row_is_refused(store: Store) -> None:
     assert events(store) == ["schedule.created"]
 
 
-def test_each_change_stands_for_itself(store: Store) -> None:
+def test_a_refused_change_does_not_affect_the_others(store: Store) -> None:
     create(store, *(a_schedule(name) for name in "abc"))
     found = {one.name: one for one in store.schedules.get(["a", "b", "c"])}
     changes = [
@@ -70,7 +70,7 @@ def test_each_change_stands_for_itself(store: Store) -> None:
     assert after == {"a": ("1", 2), "b": ("", 1), "c": ("1", 2)}
 
 
-def test_a_later_schedule_of_the_same_name_is_another_one(store: Store) -> None:
+def test_a_change_of_a_removed_schedule_does_not_reach_its_successor(store: Store) -> None:
     create(store, a_schedule())
     old = the_schedule(store)
     assert store.schedules.remove(old, "", "me", NOW)
@@ -97,9 +97,7 @@ def test_a_change_with_an_event_name_is_journaled(store: Store) -> None:
 
 
 @pytest.mark.parametrize("field", ["definition", "progress"])
-def test_a_change_that_is_no_json_is_refused_with_all_that_came_with_it(
-    store: Store, field: str
-) -> None:
+def test_a_value_that_is_not_json_refuses_all_changes_of_the_call(store: Store, field: str) -> None:
     create(store, a_schedule("a"), a_schedule("b"))
     a, b = sorted(store.schedules.get(["a", "b"]), key=lambda one: one.name)
     wrong: dict[str, Any] = {field: {"x": object()}}
@@ -110,7 +108,7 @@ def test_a_change_that_is_no_json_is_refused_with_all_that_came_with_it(
 
 
 def test_one_of_several_threads_changes_a_row(store: Store) -> None:
-    """Everybody adds one to a number until it worked; none is lost, none counted twice."""
+    """Each thread retries until its increment is accepted; none is lost or counted twice."""
     create(store, a_schedule(progress={"n": 0}))
 
     def add(_: int) -> int:
@@ -141,7 +139,7 @@ def test_processes_that_create_the_same_name_create_it_once(shared: Store, addre
 # Versions
 
 
-def test_every_edit_is_kept_newest_first(store: Store) -> None:
+def test_all_versions_are_kept_newest_first(store: Store) -> None:
     create(store, a_schedule(definition={"n": 1}))
     for version, at in ((2, LATER), (5, LATER + TICK)):
         edit = a_change(
@@ -157,8 +155,8 @@ def test_every_edit_is_kept_newest_first(store: Store) -> None:
     ]
 
 
-def test_a_schedule_may_begin_at_a_later_version(store: Store) -> None:
-    """As one whose name was another one's; and a version may follow of the same definition."""
+def test_a_schedule_may_start_with_a_version_above_one(store: Store) -> None:
+    """Happens if the name was used before. A further version may have the same definition."""
     store.schedules.create([a_schedule(version=3)], "operator")
     (first,) = store.schedules.get(["nightly"])
     assert store.schedules.change([a_change(first, event="schedule.enabled", version=4)]) == []
@@ -176,7 +174,7 @@ def test_a_change_without_an_edit_keeps_the_definition(store: Store) -> None:
     assert len(store.schedules.versions("nightly")) == 1
 
 
-def test_an_edit_that_came_too_late_leaves_no_trace_in_the_history(store: Store) -> None:
+def test_a_refused_edit_adds_no_version(store: Store) -> None:
     create(store, a_schedule())
     seen = the_schedule(store)
     mine, yours = (a_change(seen, version=2, definition={"by": who}, who=who) for who in "ab")

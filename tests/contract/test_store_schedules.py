@@ -36,14 +36,14 @@ def test_every_field_is_kept(store: Store) -> None:
     assert store.schedules.get([schedule.name]) == [replace(schedule, rev=1)]
 
 
-def test_a_schedule_that_is_switched_off_has_no_time_and_no_keys(store: Store) -> None:
+def test_a_schedule_can_be_created_switched_off(store: Store) -> None:
     schedule = a_schedule(is_enabled=False, reason="not yet")
     create(store, schedule)
     assert the_schedule(store) == replace(schedule, rev=1)
     assert store.schedules.due(LATER, 10) == []
 
 
-def test_a_name_is_given_once(store: Store) -> None:
+def test_a_name_is_taken_only_once(store: Store) -> None:
     create(store, a_schedule("a"), a_schedule("b"))
     again = [a_schedule("b", reason="2"), a_schedule("c"), a_schedule("c", reason="2")]
     assert store.schedules.create(again, "you") == ["b", "c"]
@@ -71,7 +71,7 @@ def test_values_that_are_not_json_are_refused_before_any_write(store: Store, fie
     assert events(store) == []
 
 
-def test_empty_requests_and_unknown_names_give_nothing(store: Store) -> None:
+def test_empty_calls_and_unknown_names_return_nothing(store: Store) -> None:
     assert store.schedules.create([], "me") == []
     assert store.schedules.change([]) == []
     assert store.schedules.get([]) == []
@@ -120,7 +120,7 @@ def test_a_schedule_that_changed_is_not_removed(store: Store) -> None:
     assert events(store) == ["schedule.created"]
 
 
-def test_a_removed_name_can_be_given_again_and_begins_anew(store: Store) -> None:
+def test_a_removed_name_can_be_used_again_without_history(store: Store) -> None:
     for turn in range(1, 4):
         create(store, a_schedule(definition={"turn": turn}, keys=(f"TABLE|{turn}",)))
         assert [one.definition for one in store.schedules.versions("nightly")] == [{"turn": turn}]
@@ -133,10 +133,10 @@ def test_a_removed_name_can_be_given_again_and_begins_anew(store: Store) -> None
     assert events(store) == [*created_and_removed * 3, "schedule.created"]
 
 
-# Looking
+# Finding
 
 
-def test_pages_go_by_name(store: Store) -> None:
+def test_pages_are_ordered_by_name(store: Store) -> None:
     create(store, *(a_schedule(name) for name in ODD))
     found, cursor = store.schedules.find(5)
     while cursor is not None:
@@ -177,7 +177,7 @@ def test_any_name_is_a_cursor(store: Store) -> None:
 # Waking
 
 
-def test_those_that_are_due_come_earliest_first(store: Store) -> None:
+def test_due_schedules_come_earliest_first(store: Store) -> None:
     times = {"a": LATER, "b": NOW + TICK, "c": None, "d": NOW, "e": LATER + TICK}
     create(store, *(a_schedule(name, wake_at=at) for name, at in times.items()))
     assert names(store.schedules.due(NOW - TICK, 10)) == []
@@ -187,7 +187,7 @@ def test_those_that_are_due_come_earliest_first(store: Store) -> None:
     assert store.schedules.next_wake() == NOW
 
 
-def test_the_next_waking_follows_every_change(store: Store) -> None:
+def test_the_next_wake_time_follows_every_change(store: Store) -> None:
     assert store.schedules.next_wake() is None
     create(store, a_schedule("a", wake_at=LATER), a_schedule("b"))
     assert store.schedules.next_wake() == LATER
@@ -204,7 +204,7 @@ def test_the_next_waking_follows_every_change(store: Store) -> None:
 # Listening
 
 
-def test_each_listener_comes_once(store: Store) -> None:
+def test_each_listening_schedule_is_found_once(store: Store) -> None:
     create(
         store,
         a_schedule("a", keys=("FILE|/x", "FILE|/y", "FILE|/x")),
@@ -218,7 +218,7 @@ def test_each_listener_comes_once(store: Store) -> None:
     assert store.schedules.listening([]) == []
 
 
-def test_listeners_follow_every_change(store: Store) -> None:
+def test_listening_schedules_follow_every_change(store: Store) -> None:
     create(store, a_schedule(keys=("A|1", "A|2")))
     store.schedules.change([a_change(the_schedule(store), keys=("A|2", "A|3"))])
     heard = {key: len(store.schedules.listening([key])) for key in ("A|1", "A|2", "A|3")}
@@ -228,7 +228,7 @@ def test_listeners_follow_every_change(store: Store) -> None:
     assert store.schedules.listening(["A|1", "A|2", "A|3"]) == []
 
 
-def test_many_keys_and_many_listeners(store: Store, much: int) -> None:
+def test_many_keys_find_many_listening_schedules(store: Store, much: int) -> None:
     create(store, *(a_schedule(f"{n:03}", keys=(f"A|{n}", "ALL|")) for n in range(much)))
     wanted = [f"A|{n}" for n in range(0, much, 3)] + [f"B|{n}" for n in range(1_000)]
     found = names(store.schedules.listening(wanted))

@@ -1,4 +1,4 @@
-"""Batches of engines with transactions: durable together, or not at all."""
+"""Batches of engines with transactions: all writes become durable together, or none."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.factories import HOUR, NOW, a_move, a_unit, an_entry
 from tests.servers.standing_still import stand_still
 
 ENGINES = WITH_TRANSACTIONS
-BUS_ENGINES = (STORED,)  # which takes part in them
+BUS_ENGINES = (STORED,)  # it takes part in transactions
 ONE, TWO = (UnitMessage("u", n) for n in (1, 2))
 
 
@@ -46,7 +46,7 @@ def publish(store: Store, bus: Bus, *messages: UnitMessage) -> None:
         bus.publish("q", messages, batch)
 
 
-def test_a_batch_that_fails_leaves_nothing(store: Store) -> None:
+def test_a_failed_batch_writes_nothing(store: Store) -> None:
     with suppress(ZeroDivisionError), store.batch():
         store.facts.set("a", "1")
         store.units.create([a_unit()], "scheduler")
@@ -64,7 +64,7 @@ def test_a_batch_that_fails_leaves_nothing(store: Store) -> None:
     assert store.journal.since(0, 10) == []
 
 
-def test_a_decision_that_fails_leaves_the_schedule_and_its_runs_as_they_were(store: Store) -> None:
+def test_a_failed_decision_leaves_the_schedule_and_its_runs_unchanged(store: Store) -> None:
     store.schedules.create([a_schedule(keys=("A|1",))], "me")
     (run,) = store.runs.create([a_run()], "agent")
     before = the_schedule(store)
@@ -113,13 +113,13 @@ def test_actions_of_an_inner_batch_run_after_the_outer_commit(store: Store) -> N
     assert (store.facts.get("a"), calls) == (None, [])
 
 
-def test_a_batch_in_which_something_failed_unheard_is_not_kept(store: Store) -> None:
-    """Half a write must not become durable because somebody caught its error."""
+def test_a_batch_with_a_suppressed_error_is_undone(store: Store) -> None:
+    """An incomplete write must not become durable because its error was suppressed."""
 
     def fail(*_: object) -> dict[str, object]:
         raise ZeroDivisionError
 
-    def go_on_regardless() -> None:
+    def write_after_a_failure() -> None:
         with store.batch():
             store.facts.set("a", "1")
             with suppress(ZeroDivisionError):
@@ -127,7 +127,7 @@ def test_a_batch_in_which_something_failed_unheard_is_not_kept(store: Store) -> 
             store.facts.set("b", "1")
 
     with pytest.raises(StorageUnavailable, match="undone"):
-        go_on_regardless()
+        write_after_a_failure()
     assert (store.facts.get("a"), store.facts.get("b")) == (None, None)
 
 
@@ -164,7 +164,7 @@ def _everything(store: Store) -> None:
     store.messages.take("old", 1)
 
 
-def test_others_see_nothing_of_a_batch_before_its_end(shared: Store, address: str) -> None:
+def test_a_batch_is_invisible_to_others_before_its_end(shared: Store, address: str) -> None:
     shared.messages.put("old", [b"x"])
     with paused_in_batch(address, _everything):
         assert shared.facts.get("a") is None
@@ -185,7 +185,7 @@ def test_a_killed_writer_leaves_nothing_and_blocks_no_other(shared: Store, addre
     again.close()
 
 
-def test_a_stopped_writer_is_an_error_by_the_deadline_and_reading_goes_on(
+def test_a_paused_writer_blocks_writes_until_the_deadline_and_no_reads(
     shared: Store, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("synergy.storage.sqlite.gate.LOCK_SECONDS", 0.2)
@@ -196,7 +196,7 @@ def test_a_stopped_writer_is_an_error_by_the_deadline_and_reading_goes_on(
         with pytest.raises(StorageUnavailable, match="locked"):
             shared.facts.set("b", "1")
         with pytest.raises(StorageUnavailable, match="locked"), shared.batch():
-            pytest.fail("nobody comes in")
+            pytest.fail("the batch began")
         assert shared.facts.get("a") == "0"
     shared.facts.set("b", "1")
     assert shared.facts.get("b") == "1"
@@ -211,9 +211,7 @@ def test_messages_of_a_failed_batch_return_to_their_places(store: Store) -> None
     assert [message.body for message in store.messages.take("q", 10)] == [b"1", b"2", b"3"]
 
 
-def test_nothing_leaves_with_a_batch_that_failed(
-    store: Store, bus: Bus, consumer: Consumer
-) -> None:
+def test_a_failed_batch_publishes_nothing(store: Store, bus: Bus, consumer: Consumer) -> None:
     with suppress(ZeroDivisionError), store.batch() as batch:
         bus.publish("q", [ONE], batch)
         raise ZeroDivisionError
@@ -221,7 +219,7 @@ def test_nothing_leaves_with_a_batch_that_failed(
     assert not consumer.wait(0)
 
 
-def test_a_failed_batch_takes_its_message_out_of_quarantine(
+def test_a_failed_batch_puts_nothing_into_quarantine(
     store: Store, bus: Bus, consumer: Consumer
 ) -> None:
     publish(store, bus, ONE)

@@ -1,4 +1,4 @@
-"""Records: what one engine reads, every engine can write, and means the same."""
+"""Records read from one engine can be written to any other and keep their meaning."""
 
 from __future__ import annotations
 
@@ -46,19 +46,19 @@ from tests.factories import (
 )
 from tests.records import everything
 
-MANY = 40  # of a thing
-LONG_ONE = name_of(bytes(2_000))
+MANY = 40  # records of a kind
+LONG_PAYLOAD_NAME = name_of(bytes(2_000))
 
 
 @pytest.fixture(autouse=True)
 def short_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that a payload that is no burden for anybody has two parts in MongoDB."""
+    """Makes MongoDB store a short payload in two parts."""
     monkeypatch.setattr(payloads, "PART", 1_000)
 
 
 @pytest.fixture
 def other() -> Iterator[Store]:
-    """Another store, to write into and to read from."""
+    """A second store, the source or target of a copy."""
     with closing(SqliteStore.open(":memory:")) as store:
         yield store
 
@@ -69,7 +69,7 @@ def copy(source: Store, target: Store) -> None:
 
 
 def fill(store: Store) -> None:
-    """Something of every kind, units in every state, things that came and went."""
+    """Writes records of every kind, units in every state, and records deleted again."""
     store.facts.set("deployment", "d-1")
     store.facts.set("naïve ✓", '{"a": 1}')
     store.controls.set_on("SiteHourly", False, "me", "so", NOW)
@@ -87,7 +87,7 @@ def fill(store: Store) -> None:
     store.messages.put("p", [b""])
     store.messages.take("q", 1)
     for n in range(3):
-        store.messages.bury("q", b"%d" % n, "nobody knows", NOW)
+        store.messages.bury("q", b"%d" % n, "unknown", NOW)
     store.messages.replay([3])
 
 
@@ -144,14 +144,14 @@ def _fill_units(store: Store) -> None:
 
 def _fill_documents(store: Store) -> None:
     places = [(f"key {n:02}", hour) for n in range(MANY) for hour in (HOUR, NEXT_HOUR)]
-    for turn in range(3):  # keys that were written again are there in several versions
+    for turn in range(3):  # some keys are written several times
         some = places[turn * 10 :]
         store.documents.update("sessions", some, lambda key, _old, n=turn: {"k": key, "n": n})
     store.documents.update("a", [("ü~", HOUR)], lambda _key, _old: {**TYPED, "x": [1.5, None, "é"]})
 
 
 def _fill_schedules(store: Store) -> None:
-    """Edited ones, one that is gone and came again, runs in every state, bodies long and short."""
+    """Adds edited, removed and recreated schedules, runs in every state, short and long payloads."""
     schedules = [a_schedule(f"{name}, é", keys=(f"FILE|/{name}", "ALL|")) for name in "cab"]
     store.schedules.create([*schedules, a_schedule(wake_at=NOW, definition={"a.$": [1.5]})], "me")
     assert store.schedules.remove(the_schedule(store, "a, é"), "", "me", NOW)
@@ -193,7 +193,7 @@ def test_every_kind_is_read_in_the_order_of_its_keys(store: Store) -> None:
         assert keys == sorted(set(keys)), kind
 
 
-def test_from_any_key_on_the_rest_is_read(store: Store) -> None:
+def test_reading_continues_after_any_key(store: Store) -> None:
     fill(store)
     for kind, found in everything(store).items():
         for place, record in enumerate(found[:50], 1):
@@ -201,7 +201,7 @@ def test_from_any_key_on_the_rest_is_read(store: Store) -> None:
             assert list(islice(rest, 3)) == found[place : place + 3], kind
 
 
-def test_the_size_of_portions_makes_no_difference(
+def test_the_size_of_pages_does_not_change_what_is_read(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(store)
@@ -212,27 +212,27 @@ def test_the_size_of_portions_makes_no_difference(
     assert everything(store) == whole
 
 
-def test_long_records_come_in_smaller_portions(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pages_of_long_records_hold_fewer_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     some = [{"text": "x" * 1_000}] * 5
     monkeypatch.setattr(copy_records, "LONG", 2_000)
     found = iter(some)
     assert [len(copy_records.portion(found)) for _ in range(4)] == [2, 2, 1, 0]
 
 
-def test_counts_are_those_of_the_records(store: Store) -> None:
+def test_counts_equal_the_number_of_records(store: Store) -> None:
     fill(store)
     assert store.transfer.counts() == {
         kind: len(found) for kind, found in everything(store).items()
     }
 
 
-def test_records_are_read_back_equal(store: Store, other: Store) -> None:
+def test_copied_records_equal_their_source(store: Store, other: Store) -> None:
     fill(other)
     copy(other, store)
     assert everything(store) == everything(other)
 
 
-def test_a_copy_of_a_copy_is_the_same(store: Store, other: Store) -> None:
+def test_a_copy_of_a_copy_equals_the_original(store: Store, other: Store) -> None:
     fill(store)
     copy(store, other)
     with closing(SqliteStore.open(":memory:")) as third:
@@ -240,14 +240,14 @@ def test_a_copy_of_a_copy_is_the_same(store: Store, other: Store) -> None:
         assert everything(third) == everything(store)
 
 
-def test_writing_twice_is_as_good_as_once(store: Store, other: Store) -> None:
+def test_copying_twice_changes_nothing(store: Store, other: Store) -> None:
     fill(other)
     copy(other, store)
     copy(other, store)
     assert everything(store) == everything(other)
 
 
-def test_nouns_say_the_same_of_a_copy(store: Store, other: Store) -> None:
+def test_every_query_returns_the_same_from_a_copy(store: Store, other: Store) -> None:
     fill(other)
     copy(other, store)
     for ask in (
@@ -275,7 +275,7 @@ def test_nouns_say_the_same_of_a_copy(store: Store, other: Store) -> None:
         lambda one: one.runs.unfinished(),
         lambda one: one.runs.last("nightly", list(RunState)),
         lambda one: one.events.since(0, 1_000),
-        lambda one: one.payloads.get(LONG_ONE),
+        lambda one: one.payloads.get(LONG_PAYLOAD_NAME),
         lambda one: one.operations.find(),
         lambda one: list(one.operations.unfinished()),
         lambda one: one.operations.get("o-1"),
@@ -286,7 +286,7 @@ def test_nouns_say_the_same_of_a_copy(store: Store, other: Store) -> None:
         assert ask(store) == ask(other)
 
 
-def test_numbers_go_on_above_those_of_a_copy(store: Store, other: Store) -> None:
+def test_numbers_continue_above_the_copied_ones(store: Store, other: Store) -> None:
     fill(other)
     copy(other, store)
     last = other.journal.last_seq()
@@ -308,7 +308,7 @@ def test_numbers_go_on_above_those_of_a_copy(store: Store, other: Store) -> None
     assert [message.body for message in store.messages.take("q", 100)][-1] == b"last"
 
 
-def test_last_numbers_outlive_what_had_them(store: Store, other: Store) -> None:
+def test_numbers_of_deleted_records_are_not_reused_in_a_copy(store: Store, other: Store) -> None:
     other.journal.append([an_entry(), an_entry()])
     other.messages.bury("q", b"", "", NOW)
     other.journal.prune(NOW.replace(year=2100), 10)
@@ -320,7 +320,7 @@ def test_last_numbers_outlive_what_had_them(store: Store, other: Store) -> None:
     assert store.messages.buried()[0].seq == 2
 
 
-def test_work_goes_on_on_a_copy(store: Store, other: Store) -> None:
+def test_units_and_jobs_can_be_continued_on_a_copy(store: Store, other: Store) -> None:
     fill(other)
     copy(other, store)
     requested, running, *_ = some_units(6)
@@ -339,7 +339,7 @@ def test_work_goes_on_on_a_copy(store: Store, other: Store) -> None:
     assert rows.rows == 1
 
 
-def test_schedules_and_runs_go_on_on_a_copy(store: Store, other: Store) -> None:
+def test_schedules_and_runs_can_be_continued_on_a_copy(store: Store, other: Store) -> None:
     fill(other)
     copy(other, store)
     last = store.journal.last_seq()
@@ -361,7 +361,7 @@ def test_schedules_and_runs_go_on_on_a_copy(store: Store, other: Store) -> None:
     ]  # fmt: skip
 
 
-def test_rows_of_a_copy_are_replaced_and_merged(store: Store, other: Store) -> None:
+def test_copied_rows_can_be_merged_and_replaced(store: Store, other: Store) -> None:
     other.documents.update("s", [("a", HOUR), ("b", HOUR)], lambda key, _old: {"k": key})
     copy(other, store)
     store.documents.update("s", [("b", HOUR)], lambda _key, old: {**(old or {}), "more": 1})

@@ -50,7 +50,7 @@ def test_taken_unknown_or_outdated_units_are_not_claimed(store: Store) -> None:
     assert [unit.id for unit in found] == [units[2].id]
 
 
-def test_the_same_hint_twice_is_one_claim(store: Store) -> None:
+def test_a_repeated_hint_claims_its_unit_once(store: Store) -> None:
     unit = a_unit()
     store.units.create([unit], "scheduler")
     assert len(store.units.claim([a_hint(unit), a_hint(unit)], "worker", NOW)) == 1
@@ -105,7 +105,7 @@ def test_processes_never_claim_the_same_unit(shared: Store, address: str, much: 
 # Holding
 
 
-def test_a_heartbeat_advances_what_is_held_and_names_what_is_lost(store: Store) -> None:
+def test_a_heartbeat_advances_held_units_and_returns_lost_ones(store: Store) -> None:
     units = some_units(3)
     store.units.create(units, "scheduler")
     for unit in units:
@@ -134,7 +134,7 @@ def test_a_returned_unit_is_requested_again_without_a_failure(store: Store) -> N
     )
 
 
-def test_only_the_owner_gives_back(store: Store) -> None:
+def test_only_the_owner_can_return_a_unit(store: Store) -> None:
     unit = a_unit()
     store.units.create([unit], "scheduler")
     claimed(store, unit)
@@ -142,7 +142,7 @@ def test_only_the_owner_gives_back(store: Store) -> None:
     assert reread(store, unit).state is UnitState.IN_PROGRESS
 
 
-def test_the_first_claim_is_noted_and_kept_over_all_attempts(store: Store) -> None:
+def test_the_time_of_the_first_claim_is_kept_over_all_attempts(store: Store) -> None:
     unit = a_unit()
     store.units.create([unit], "scheduler")
     assert reread(store, unit).first_claimed_at is None
@@ -158,7 +158,7 @@ def test_the_first_claim_is_noted_and_kept_over_all_attempts(store: Store) -> No
     assert reread(store, unit).first_claimed_at == NOW
 
 
-def test_a_claim_that_is_given_back_is_none_unless_there_was_one_before(store: Store) -> None:
+def test_a_returned_claim_does_not_count_as_the_first_claim(store: Store) -> None:
     unit = a_unit()
     store.units.create([unit], "scheduler")
     claimed(store, unit)
@@ -175,7 +175,7 @@ def test_a_claim_that_is_given_back_is_none_unless_there_was_one_before(store: S
     assert given.first_claimed_at == LATER
 
 
-def test_a_unit_whose_failures_are_forgiven_has_all_its_time_again(store: Store) -> None:
+def test_resetting_failures_resets_the_first_claim(store: Store) -> None:
     unit = a_unit(state=UnitState.INVALID, failures=3, first_claimed_at=NOW)
     store.units.create([unit], "scheduler")
     again = a_unit_move(unit, UnitState.REQUESTED, next_attempt=True, forgive=True)

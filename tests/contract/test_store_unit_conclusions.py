@@ -26,7 +26,7 @@ from tests.factories import (
 )
 
 
-def test_a_conclusion_ends_the_unit_and_its_rows_appear(store: Store) -> None:
+def test_a_conclusion_finishes_the_unit_and_writes_its_rows(store: Store) -> None:
     unit = a_unit()
     store.units.create([unit], "scheduler")
     claimed(store, unit)
@@ -42,7 +42,7 @@ def test_a_conclusion_ends_the_unit_and_its_rows_appear(store: Store) -> None:
     assert (entry.event, entry.before, entry.who) == ("unit.processed", "in_progress", "worker")
 
 
-def test_a_failure_is_counted_with_its_reason_and_its_wait(store: Store) -> None:
+def test_a_failure_is_counted_with_its_reason_and_earliest_retry(store: Store) -> None:
     unit = a_unit()
     store.units.create([unit], "scheduler")
     claimed(store, unit)
@@ -57,9 +57,7 @@ def test_a_failure_is_counted_with_its_reason_and_its_wait(store: Store) -> None
 
 
 @pytest.mark.parametrize("fault", ["owner", "attempt", "state", "unknown"])
-def test_a_conclusion_that_is_not_the_newest_attempts_writes_nothing(
-    store: Store, fault: str
-) -> None:
+def test_only_the_newest_attempt_of_the_owner_can_conclude_a_unit(store: Store, fault: str) -> None:
     unit = a_unit()
     store.units.create([unit], "scheduler")
     claimed(store, unit)
@@ -79,7 +77,7 @@ def test_a_conclusion_that_is_not_the_newest_attempts_writes_nothing(
     assert "unit.processed" not in events(store)
 
 
-def test_refused_conclusions_do_not_disturb_their_neighbours(store: Store) -> None:
+def test_a_refused_conclusion_does_not_affect_the_others(store: Store) -> None:
     units = some_units(3)
     store.units.create(units, "scheduler")
     for unit in units:
@@ -91,7 +89,7 @@ def test_refused_conclusions_do_not_disturb_their_neighbours(store: Store) -> No
     assert states == [UnitState.PROCESSED, UnitState.CANCELED, UnitState.PROCESSED]
 
 
-def test_concluding_twice_counts_once(store: Store) -> None:
+def test_a_repeated_conclusion_is_refused(store: Store) -> None:
     unit = a_unit()
     store.units.create([unit], "scheduler")
     claimed(store, unit)
@@ -101,7 +99,7 @@ def test_concluding_twice_counts_once(store: Store) -> None:
     assert events(store).count("unit.processed") == 1
 
 
-def test_a_paused_worker_that_wakes_up_late_changes_nothing(store: Store) -> None:
+def test_a_late_conclusion_of_a_paused_worker_is_refused(store: Store) -> None:
     unit = a_unit()
     store.units.create([unit], "scheduler")
     claimed(store, unit, "paused")
@@ -118,7 +116,7 @@ def test_a_paused_worker_that_wakes_up_late_changes_nothing(store: Store) -> Non
     assert list(store.documents.read("site_hourly", "", "")) == [{"by": "fresh"}]
 
 
-def test_rows_that_do_not_change_keep_their_number(store: Store) -> None:
+def test_rewriting_unchanged_rows_does_not_raise_the_upper_bound(store: Store) -> None:
     bounds = []
     for end_id, rows in enumerate(
         [
@@ -173,7 +171,7 @@ def test_rows_that_cannot_be_stored_are_refused_before_anything_is_written(
     assert reread(store, unit) == taken
 
 
-def test_an_attempt_does_not_end_as_requested(store: Store) -> None:
+def test_a_conclusion_cannot_request_the_unit_again(store: Store) -> None:
     unit = a_unit()
     store.units.create([unit], "scheduler")
     claimed(store, unit)
@@ -186,7 +184,7 @@ def _race(store: Store, units: list, owner: str) -> int:
     return sum(store.units.conclude([ending], NOW) == [] for ending in endings)
 
 
-def test_one_of_many_conclusions_of_an_attempt_counts(
+def test_one_of_several_processes_concludes_an_attempt(
     shared: Store, address: str, much: int
 ) -> None:
     units = some_units(much)

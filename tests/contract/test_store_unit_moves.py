@@ -65,7 +65,7 @@ def test_a_lost_worker_costs_an_attempt_and_a_failure(store: Store) -> None:
     )
 
 
-def test_requested_again_the_last_error_is_kept_and_failures_can_be_forgiven(store: Store) -> None:
+def test_a_retry_keeps_the_last_error_and_can_reset_the_failures(store: Store) -> None:
     unit = a_unit()
     store.units.create([unit], "scheduler")
     claimed(store, unit)
@@ -78,7 +78,7 @@ def test_requested_again_the_last_error_is_kept_and_failures_can_be_forgiven(sto
     assert (found.attempt, found.failures, found.reason, found.owner) == (2, 0, "boom", None)
 
 
-def test_a_canceled_unit_says_why_and_when(store: Store) -> None:
+def test_a_canceled_unit_has_its_reason_and_end_time(store: Store) -> None:
     unit = a_unit()
     store.units.create([unit], "scheduler")
     cancel = a_unit_move(unit, UnitState.CANCELED, why="too old", next_attempt=True)
@@ -92,14 +92,14 @@ def test_a_canceled_unit_says_why_and_when(store: Store) -> None:
     )
 
 
-def test_published_is_noted_for_the_attempt_it_was_for(store: Store) -> None:
+def test_publication_is_recorded_only_for_the_current_attempt(store: Store) -> None:
     units = some_units(2)
     store.units.create(units, "scheduler")
     store.units.published([a_hint(units[0]), Hint(units[1].id, 2)], LATER)
     assert [reread(store, unit).published_at for unit in units] == [LATER, None]
 
 
-def test_a_scheduler_may_note_as_many_as_it_publishes_together(store: Store) -> None:
+def test_publication_of_256_units_is_recorded_in_one_call(store: Store) -> None:
     units = some_units(256)
     store.units.create(units, "scheduler")
     store.units.published([a_hint(unit) for unit in units], LATER)
@@ -121,17 +121,17 @@ def test_a_waiting_unit_is_extended_and_a_running_one_is_not(store: Store) -> No
     assert events(store).count("unit.extended") == 2
 
 
-def test_a_unit_is_not_extended_into_another(store: Store) -> None:
+def test_a_unit_is_not_extended_to_the_range_of_another(store: Store) -> None:
     first, second = a_unit(end_id=5), a_unit(end_id=9)
     store.units.create([first, second], "scheduler")
     assert not store.units.extend(first.id, 1, 9, NOW)
     assert reread(store, first) == first
 
 
-# Forgetting
+# Pruning
 
 
-def test_pruning_forgets_superseded_finished_units_with_their_logs(store: Store) -> None:
+def test_pruning_deletes_superseded_finished_units_with_their_logs(store: Store) -> None:
     old, newer = a_unit(end_id=1), a_unit(end_id=2)
     for unit in (old, newer):
         store.units.create([unit], "scheduler")
@@ -146,7 +146,7 @@ def test_pruning_forgets_superseded_finished_units_with_their_logs(store: Store)
     assert store.units.prune(LATER, 100) == 0
 
 
-def test_pruning_leaves_unfinished_units_and_heeds_its_limit(store: Store) -> None:
+def test_pruning_keeps_unfinished_units_and_obeys_its_limit(store: Store) -> None:
     waiting = a_unit(end_id=0)
     store.units.create([waiting], "scheduler")
     for end_id in range(1, 6):
@@ -163,7 +163,7 @@ def test_pruning_leaves_unfinished_units_and_heeds_its_limit(store: Store) -> No
 
 
 def a_free_run(number: int, timeperiod: str = "20261121100000", **fields):
-    """A unit of a process that has no timetable; the second is that of its due time."""
+    """Returns a unit of a process without a timetable; `timeperiod` is its due second."""
     return replace(
         a_unit(start_id=number, end_id=number, **fields),
         id=f"run-{number}-{timeperiod}",
@@ -180,7 +180,7 @@ def test_free_runs_of_the_same_second_are_two_units(store: Store) -> None:
     assert events(store) == ["unit.requested"] * 2
 
 
-def test_free_runs_of_the_same_second_are_carried_out_beside_one_another(store: Store) -> None:
+def test_free_runs_of_the_same_second_can_be_in_progress_together(store: Store) -> None:
     one, two, three = (a_free_run(n) for n in range(3))
     store.units.create([one, two, three], "agent")
     taken = store.units.claim([a_hint(one), a_hint(two)], "worker", NOW)
@@ -194,14 +194,14 @@ def test_free_runs_of_the_same_second_are_carried_out_beside_one_another(store: 
     assert reread(store, one).state is UnitState.PROCESSED
 
 
-def test_units_of_jobs_stay_alone_beside_free_runs(store: Store) -> None:
+def test_free_runs_do_not_lift_the_limit_of_one_unit_per_job(store: Store) -> None:
     units = [a_unit(start_id=1), a_unit(start_id=2), a_free_run(3)]
     store.units.create(units, "scheduler")
     taken = store.units.claim([a_hint(unit) for unit in units], "worker", NOW)
     assert sorted(unit.start_id for unit in taken) == [1, 3]
 
 
-def test_free_runs_are_forgotten_once_they_are_finished_and_old(store: Store) -> None:
+def test_old_finished_free_runs_are_deleted(store: Store) -> None:
     units = [a_free_run(n, f"2026112110000{n}") for n in range(4)]
     store.units.create(units, "agent")
     store.units.claim([a_hint(unit) for unit in units[:3]], "worker", NOW)

@@ -50,7 +50,7 @@ def test_every_field_is_kept(store: Store) -> None:
     assert reread(store, unit) == unit
 
 
-def test_creating_a_unit_twice_finds_the_first(store: Store) -> None:
+def test_creating_a_unit_twice_returns_the_first(store: Store) -> None:
     first = a_unit()
     store.units.create([first], "scheduler")
     taken = claimed(store, first)
@@ -71,14 +71,14 @@ def test_new_and_known_units_come_back_in_the_order_given(store: Store) -> None:
     assert store.units.create(units, "scheduler") == units
 
 
-def test_a_unit_whose_bound_was_extended_is_found_under_its_first_key_too(store: Store) -> None:
+def test_creating_a_unit_again_finds_it_after_it_was_extended(store: Store) -> None:
     unit = a_unit(start_id=1, end_id=5)
     store.units.create([unit], "scheduler")
     assert store.units.extend(unit.id, 1, 8, NOW)
     assert [found.end_id for found in store.units.create([unit], "scheduler")] == [8]
 
 
-def test_the_journal_says_what_was_requested_by_whom(store: Store) -> None:
+def test_the_journal_records_the_request_of_a_unit_and_its_author(store: Store) -> None:
     unit = a_unit(generation=2)
     store.units.create([unit], "scheduler-1")
     (entry,) = store.journal.since(0, 10)
@@ -92,7 +92,7 @@ def test_the_journal_says_what_was_requested_by_whom(store: Store) -> None:
     )
 
 
-def test_units_created_by_many_at_once_exist_once(store: Store) -> None:
+def test_units_created_by_several_threads_exist_once(store: Store) -> None:
     units = some_units(40)
     answers = in_threads(4, lambda n: store.units.create(units, f"scheduler-{n}"))
     assert all(answer == units for answer in answers)
@@ -108,7 +108,7 @@ def test_no_ids_or_unknown_ids_give_no_units(store: Store) -> None:
     assert store.units.of_jobs("Nobody", HOUR, HOUR) == []
 
 
-def test_the_units_of_jobs_come_newest_first_and_for_the_whole_range(store: Store) -> None:
+def test_the_units_of_a_range_of_jobs_come_newest_first(store: Store) -> None:
     hours = some_units(4)
     again = replace(a_unit(end_id=2), created_at=LATER)
     store.units.create([*hours, again, a_unit("Other")], "scheduler")
@@ -149,7 +149,7 @@ def test_a_last_page_that_is_full_has_no_cursor(store: Store) -> None:
     assert cursor is None
 
 
-def test_units_that_come_between_pages_disturb_nothing(store: Store) -> None:
+def test_units_created_between_pages_do_not_change_later_pages(store: Store) -> None:
     units = some_units(6)
     store.units.create(units[:5], "scheduler")
     _, cursor = store.units.find(limit=2)
@@ -172,7 +172,7 @@ def test_units_are_found_by_process_and_state(store: Store) -> None:
     assert find("SiteHourly", UnitState.NOOP) == ([], None)
 
 
-def test_a_cursor_that_was_never_given_is_refused(store: Store) -> None:
+def test_an_invalid_cursor_is_refused(store: Store) -> None:
     with pytest.raises(InvalidValue, match="cursor"):
         store.units.find(cursor="'; drop")
 

@@ -1,4 +1,4 @@
-"""Stores of the version that had no states for failures: what their skipped jobs become."""
+"""Stores of the version without states for failures: which state their skipped jobs get."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from tests.factories import NOW
 
 
 class OlderStore:
-    """A store of the older version, which `open` opens with this one."""
+    """A store of the older version; `open` opens it with this version."""
 
     schema: int
 
@@ -123,11 +123,11 @@ def jobs(older: OlderStore) -> dict[tuple[str, int], int]:
 
 
 def named(jobs: dict[tuple[str, int], int]) -> dict[str, int]:
-    """By what the cases tell, so that a failure names them."""
+    """Returns state bytes by the titles of the cases, so that a failure names them."""
     return {case.title: jobs[case.process, case.ordinal] for case in CASES}
 
 
-# What becomes of it
+# States and journal
 
 
 def test_skipped_jobs_whose_unit_was_given_up_are_given_up(older: OlderStore) -> None:
@@ -144,7 +144,7 @@ def test_a_second_upgrade_changes_nothing(older: OlderStore) -> None:
         assert store.journal.find(limit=1000) == entries
 
 
-def test_generations_and_units_are_left_alone(older: OlderStore) -> None:
+def test_an_upgrade_keeps_generations_and_units(older: OlderStore) -> None:
     with closing(older.open()) as store:
         generations = {job: n for run in store.jobs.load() for job, n in run.generations.items()}
         units = store.units.of_jobs("Hourly", "2015051700", "2015123123")
@@ -154,8 +154,8 @@ def test_generations_and_units_are_left_alone(older: OlderStore) -> None:
     assert len(units) == len(with_units)
 
 
-def test_the_journal_names_what_happened_then(older: OlderStore) -> None:
-    """Entries keep their number, time and reason, so that nothing seems to happen now."""
+def test_the_upgrade_renames_journal_entries_in_place(older: OlderStore) -> None:
+    """Entries keep their number, time and reason; none is added."""
     with closing(older.open()) as store:
         found = [(e.seq, e.event, e.after, e.covered) for e in store.journal.find(limit=1000)]
         gave_up = store.journal.of_job("Hourly", "2015051700")
@@ -172,7 +172,7 @@ def test_the_journal_names_what_happened_then(older: OlderStore) -> None:
     assert [(e.event, e.unit) for e in skipped] == [("job.skipped", None)]
 
 
-def test_a_job_that_was_upgraded_can_be_acknowledged(older: OlderStore) -> None:
+def test_an_upgraded_job_can_be_acknowledged(older: OlderStore) -> None:
     with closing(older.open()) as store:
         hour = Qualifier.HOURLY.parse("2015051706")
         move = JobChange(
@@ -180,17 +180,17 @@ def test_a_job_that_was_upgraded_can_be_acknowledged(older: OlderStore) -> None:
             "we know", "me", acknowledged=True,
         )  # fmt: skip
         assert store.jobs.move([move], NOW) == []
-    assert jobs(older)["Hourly", hour] == 0x15  # with the flag, and the next opening leaves it
+    assert jobs(older)["Hourly", hour] == 0x15  # acknowledged; opening the store again keeps it
 
 
 # Copies and backups
 
 
 @pytest.mark.parametrize("engine_name", ["sqlite-file", "mongodb"])
-def test_a_copy_of_an_older_store_is_one_of_this_version(
+def test_a_copy_of_an_older_store_is_upgraded(
     request: pytest.FixtureRequest, tmp_path: Path, engine_name: str
 ) -> None:
-    """The source is upgraded when it is opened, and the copy is of what it is then."""
+    """Opening upgrades the source, so the copy has the new states."""
     older = OlderFile(tmp_path / "synergy.db")
     if engine_name == "mongodb":
         target: Store = MongoStore.open(request.getfixturevalue("mongodb_url"))
@@ -203,7 +203,7 @@ def test_a_copy_of_an_older_store_is_one_of_this_version(
         assert target.journal.find(limit=1000) == source.journal.find(limit=1000)
 
 
-def test_a_backup_of_an_older_file_is_upgraded_with_it(tmp_path: Path) -> None:
+def test_a_backup_of_an_older_file_is_upgraded(tmp_path: Path) -> None:
     older = OlderFile(tmp_path / "synergy.db")
     with closing(older.open()) as store:
         store.backup(tmp_path / "backup.db")
@@ -211,10 +211,10 @@ def test_a_backup_of_an_older_file_is_upgraded_with_it(tmp_path: Path) -> None:
         assert bytes_of_jobs(backup.jobs.load()) == expected()
 
 
-# Interruptions, and many at once
+# Interruptions and concurrency
 
 
-def test_a_step_that_fails_leaves_the_file_as_it_was(
+def test_a_failed_migration_step_leaves_the_file_unchanged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     older = OlderFile(tmp_path / "synergy.db")
@@ -236,7 +236,7 @@ def test_a_step_that_fails_leaves_the_file_as_it_was(
 
 @pytest.mark.parametrize("place", ["_heads", "_documents", "_write"])
 @pytest.mark.parametrize("call", [1, 2])
-def test_an_upgrade_of_a_database_that_is_cut_off_is_taken_up_again(
+def test_an_interrupted_upgrade_of_a_database_is_resumed(
     database: OlderDatabase, monkeypatch: pytest.MonkeyPatch, place: str, call: int
 ) -> None:
     original, calls = getattr(MongoJobs, place), []
@@ -255,7 +255,7 @@ def test_an_upgrade_of_a_database_that_is_cut_off_is_taken_up_again(
     assert jobs(database) == expected()
 
 
-def test_an_upgrade_that_is_cut_off_before_it_is_noted_is_taken_up_again(
+def test_an_upgrade_interrupted_before_its_version_is_written_is_repeated(
     database: OlderDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
@@ -270,10 +270,10 @@ def test_an_upgrade_that_is_cut_off_before_it_is_noted_is_taken_up_again(
     assert jobs(database) == expected()
 
 
-def test_a_move_meanwhile_is_not_lost(
+def test_a_job_move_during_the_upgrade_is_not_lost(
     database: OlderDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A scheduler that another starter let in moves a job between look and change."""
+    """Another scheduler moves a job after the upgrade has read it and before it writes."""
     hour = Qualifier.HOURLY.parse("2015051717")
     original, moved = MongoJobs._documents, []
 
@@ -294,8 +294,8 @@ def test_a_move_meanwhile_is_not_lost(
     assert jobs(database) == expected() | {("Hourly", hour): int(JobState.PROCESSED)}
 
 
-def test_moves_that_were_left_half_done_are_done_first(database: OlderDatabase) -> None:
-    """An older scheduler died after a head was written, before its block and its entry were."""
+def test_unfinished_moves_are_completed_before_the_upgrade(database: OlderDatabase) -> None:
+    """An older scheduler died after writing a head, before its block and journal entry."""
     case = next(case for case in CASES if case.title == "not finished")
     entry = {
         "at": 1, "event": "job.skipped", "process": "Hourly", "first": case.timeperiod,
@@ -309,8 +309,8 @@ def test_moves_that_were_left_half_done_are_done_first(database: OlderDatabase) 
     database.client["synergy"]["job_heads"].update_one({"_id": "Hourly"}, change)
     assert jobs(database) == expected() | {("Hourly", case.ordinal): int(JobState.GIVEN_UP)}
     with closing(database.open()) as store:
-        (told,) = store.journal.of_job("Hourly", case.timeperiod)
-    assert (told.event, told.unit) == ("job.given_up", case.unit)
+        (entry,) = store.journal.of_job("Hourly", case.timeperiod)
+    assert (entry.event, entry.unit) == ("job.given_up", case.unit)
 
 
 def _found(store: Store) -> dict[tuple[str, int], int]:
@@ -331,8 +331,8 @@ def test_each_of_several_starting_processes_finds_the_store_upgraded(
             assert older.version() == layout.VERSION
 
 
-def test_making_missing_indexes_upgrades_as_well(mongodb_url: str) -> None:
-    """`store init`, without which a database that lacks an index cannot be opened."""
+def test_creating_missing_indexes_also_upgrades(mongodb_url: str) -> None:
+    """`store init` must do so: a database that lacks an index cannot be opened."""
     with server(mongodb_url) as older:
         older.client[older.name]["units"].drop_index("state")
         assert [name.partition(" ")[0] for name in engine.prepare(mongodb_url)] == ["units.state"]
@@ -340,13 +340,13 @@ def test_making_missing_indexes_upgrades_as_well(mongodb_url: str) -> None:
         assert jobs(older) == expected()
 
 
-def test_a_store_of_this_version_is_not_looked_through(
+def test_a_store_of_this_version_is_not_upgraded_again(
     database: OlderDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     database.open().close()
 
     def fail(*_: object) -> None:
-        raise AssertionError("looked through again")
+        raise AssertionError("upgraded again")
 
     monkeypatch.setattr(upgrade, "mark_given_up", fail)
     database.open().close()

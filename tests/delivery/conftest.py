@@ -1,4 +1,4 @@
-"""Senders that may reach this machine, and answers to wait for."""
+"""Senders that may reach this machine, and helpers to await their answers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Names = dict[str, list[str]]
 
 
 class Services:
-    """A sender, and what it has told."""
+    """A sender, and the answers that it has returned."""
 
     def __init__(self, names: Names | None = None, **options: Any) -> None:
         self.clock = SteppedClock(NOW)
@@ -39,7 +39,7 @@ class Services:
         self.sender.submit(request, lambda answer: self._answers.put((request.key, answer)))
 
     def next(self) -> tuple[str, Response]:
-        """The key of a request, and its answer, in the order in which they come."""
+        """Waits for the next answer; returns the key of its request, and the answer."""
         return self._answers.get(timeout=LIMIT)
 
     def send(self, url: str, **more: Any) -> Response:
@@ -50,7 +50,7 @@ class Services:
         return self._answers.empty()
 
     def _resolve(self, host: str, port: int) -> list[Any]:
-        """What the test says; what it does not name is asked of the system."""
+        """Resolves a name with the addresses of the test, or else with the system."""
         self.asked.append(host)
         if host in self._names:
             if not self._names[host]:
@@ -80,14 +80,14 @@ def a_request(url: str, **more: Any) -> Request:
 
 @pytest.fixture
 def services_with() -> Iterator[MakeServices]:
-    desks: list[Services] = []
+    made: list[Services] = []
 
     def make(names: Names | None = None, **options: Any) -> Services:
-        desks.append(Services(names, **options))
-        return desks[-1]
+        made.append(Services(names, **options))
+        return made[-1]
 
     yield make
-    for services in desks:
+    for services in made:
         services.sender.close(0)
 
 

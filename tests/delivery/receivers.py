@@ -1,4 +1,4 @@
-"""Receivers of webhooks on this machine that behave, or misbehave, as they are told."""
+"""Receivers of webhooks on this machine that answer or fail as the test says."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
-LIMIT = 180.0  # seconds after which a test is given up
+LIMIT = 180.0  # seconds; a bound: no passing test waits that long
 
 
 @dataclass(frozen=True)
 class Call:
-    """A request that came in; header names in small letters."""
+    """A received request; header names are in lower case."""
 
     line: str
     headers: dict[str, str]
@@ -22,9 +22,9 @@ class Call:
 
 
 class Receiver:
-    """Each connection gets a thread, which reads one request and then does as `behave` says.
+    """Serves each connection in a thread, which reads one request and then calls `behave`.
 
-    `gate` is for behaviours that wait; it is opened at the end.
+    Behaviours can wait for `gate`, which is set when the receiver closes.
     """
 
     def __init__(
@@ -49,14 +49,14 @@ class Receiver:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def wait_for(self, calls: int) -> None:
-        """Returns when so many requests have come in."""
+        """Returns once that many requests have been received."""
         with self._came:
             assert self._came.wait_for(lambda: len(self.calls) >= calls, LIMIT)
 
     def close(self) -> None:
         self.gate.set()
         with suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)  # who waits in accept keeps it open else
+            self._listener.shutdown(socket.SHUT_RDWR)  # or a waiting `accept` would keep it open
         self._listener.close()
         for end in self._ends:
             with suppress(OSError):
@@ -79,7 +79,7 @@ class Receiver:
                 self._behave(wire, self)
 
     def read(self, wire: socket.socket) -> None:
-        """Takes a request."""
+        """Reads a request and records it."""
         call = _read(wire)
         with self._came:
             self.calls.append(call)
@@ -120,7 +120,7 @@ def receiving(
 def answers(
     status: str = "200 OK", body: bytes = b"", *headers: str
 ) -> Callable[[socket.socket, Receiver], None]:
-    """Answers in full, and hangs up."""
+    """Sends a complete answer and closes the connection."""
     lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *headers, "", ""]
 
     def behave(wire: socket.socket, _: Receiver) -> None:
@@ -130,7 +130,7 @@ def answers(
 
 
 def keeps(*replies: bytes) -> Callable[[socket.socket, Receiver], None]:
-    """Answers request after request over one connection, with these bytes; then hangs up."""
+    """Answers one request after the other over one connection, then closes it."""
 
     def behave(wire: socket.socket, receiver: Receiver) -> None:
         for number, reply in enumerate(replies):
@@ -142,7 +142,7 @@ def keeps(*replies: bytes) -> Callable[[socket.socket, Receiver], None]:
 
 
 def says(data: bytes) -> Callable[[socket.socket, Receiver], None]:
-    """Sends just these bytes, and hangs up."""
+    """Sends exactly these bytes and closes the connection."""
 
     def behave(wire: socket.socket, _: Receiver) -> None:
         wire.sendall(data)
@@ -151,13 +151,13 @@ def says(data: bytes) -> Callable[[socket.socket, Receiver], None]:
 
 
 def hangs(wire: socket.socket, receiver: Receiver) -> None:
-    """Takes the request, and says nothing until its gate is opened."""
+    """Sends nothing until the gate is set."""
     receiver.gate.wait(LIMIT)
     answers()(wire, receiver)
 
 
 def dribbles(before: bytes, piece: bytes) -> Callable[[socket.socket, Receiver], None]:
-    """Sends a piece again and again, with pauses, for ever."""
+    """Sends a piece repeatedly, with pauses, until the gate is set."""
 
     def behave(wire: socket.socket, receiver: Receiver) -> None:
         wire.sendall(before)

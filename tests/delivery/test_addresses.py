@@ -1,4 +1,4 @@
-"""Where a webhook may go, and that it goes nowhere else."""
+"""Addresses that a webhook may reach, and that it reaches no others."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ from tests.servers.certificates import Authority
         "ff02::1",
     ],
 )
-def test_refused(address: str) -> None:
+def test_a_private_address_among_those_of_a_name_is_refused(address: str) -> None:
     assert refusal([ip_address(address)], ())
     assert refusal([ip_address("93.184.216.34"), ip_address(address)], ())
     assert refusal([ip_address(address), ip_address("93.184.216.34")], ())
@@ -99,7 +99,7 @@ def test_refused(address: str) -> None:
         "::ffff:1.1.1.1",
     ],
 )
-def test_public(address: str) -> None:
+def test_public_addresses_are_allowed(address: str) -> None:
     assert refusal([ip_address(address)], ()) == ""
 
 
@@ -116,7 +116,9 @@ def test_public(address: str) -> None:
         ("169.254.169.254", "10.0.0.0/8", False),
     ],
 )
-def test_what_configuration_allows(address: str, network: str, is_allowed: bool) -> None:
+def test_private_addresses_are_allowed_only_in_configured_networks(
+    address: str, network: str, is_allowed: bool
+) -> None:
     assert (refusal([ip_address(address)], [ip_network(network)]) == "") is is_allowed
 
 
@@ -154,7 +156,7 @@ def receiver() -> Iterator[Receiver]:
         "[2002:7f00:1::]",
     ],
 )
-def test_no_way_of_writing_it_reaches_this_machine(
+def test_no_spelling_of_a_local_address_reaches_this_machine(
     services_with: MakeServices, receiver: Receiver, host: str
 ) -> None:
     answer = services_with(allowed_networks=()).send(f"http://{host}:{receiver.port}/")
@@ -164,14 +166,14 @@ def test_no_way_of_writing_it_reaches_this_machine(
 
 
 @pytest.mark.parametrize("host", ["127.1", "2130706433", "0x7f000001", "[::ffff:127.0.0.1]"])
-def test_odd_ways_of_writing_it_are_right_where_it_is_allowed(
+def test_any_spelling_of_an_allowed_address_works(
     services: Services, receiver: Receiver, host: str
 ) -> None:
     assert services.send(f"http://{host}:{receiver.port}/").ok
     assert receiver.calls[0].headers["host"].endswith(f":{receiver.port}")
 
 
-def test_ipv6(services_with: MakeServices) -> None:
+def test_ipv6_addresses_are_reached_and_blocked_like_others(services_with: MakeServices) -> None:
     with receiving(answers(), "::1") as receiver:
         assert services_with().send(f"http://[::1]:{receiver.port}/").ok
         assert receiver.calls[0].headers["host"] == f"[::1]:{receiver.port}"
@@ -185,7 +187,7 @@ def test_ipv6(services_with: MakeServices) -> None:
 @pytest.mark.parametrize(
     "found", [["127.0.0.1"], ["1.1.1.1", "127.0.0.1"], ["127.0.0.1", "1.1.1.1"]]
 )
-def test_a_name_that_resolves_to_something_private(
+def test_a_name_that_resolves_to_a_private_address_is_blocked(
     services_with: MakeServices, receiver: Receiver, found: list[str]
 ) -> None:
     services = services_with({"inner.test": found}, allowed_networks=())
@@ -195,11 +197,10 @@ def test_a_name_that_resolves_to_something_private(
     assert receiver.connections == 0
 
 
-def test_a_name_that_changes_after_it_was_judged(
+def test_the_connection_uses_the_address_that_was_checked(
     services_with: MakeServices, receiver: Receiver
 ) -> None:
-    """Only 127.0.0.1 is allowed; the second look-up would give another address, where also
-    somebody listens."""
+    """Only 127.0.0.1 is allowed; a second lookup would return 127.0.0.2, which is blocked."""
     names = {"rebinding.test": ["127.0.0.1"]}
     services = services_with(names, allowed_networks=(ip_network("127.0.0.1/32"),))
     looked_up = services.sender._resolve
@@ -219,13 +220,13 @@ def test_a_name_that_changes_after_it_was_judged(
     assert receiver.connections == 1
 
 
-def test_a_name_that_is_not_found(services_with: MakeServices) -> None:
+def test_a_name_that_is_not_found_may_be_retried(services_with: MakeServices) -> None:
     answer = services_with({"nowhere.test": []}).send("https://nowhere.test/")
     assert (answer.ok, answer.outcome, answer.may_retry) == (False, "failed", True)
     assert answer.error.endswith(": its name is not found: Name or service not known")
 
 
-# TLS: the address is the judged one, the certificate has to be the name's
+# TLS: the connection uses the checked address, the certificate must match the name
 
 
 @pytest.fixture(scope="module")
@@ -250,7 +251,7 @@ def _tls(pair: tuple[Path, Path], names: list[str | None]) -> ssl.SSLContext:
 
 
 @pytest.mark.usefixtures("trusted")
-def test_the_certificate_is_that_of_the_name(
+def test_the_certificate_must_match_the_name_in_the_url(
     services_with: MakeServices, authority: Authority
 ) -> None:
     names: list[str | None] = []
@@ -269,13 +270,17 @@ def test_the_certificate_is_that_of_the_name(
 
 
 @pytest.mark.usefixtures("trusted")
-def test_the_certificate_of_an_address(services: Services, authority: Authority) -> None:
+def test_a_certificate_for_an_ip_address_is_accepted(
+    services: Services, authority: Authority
+) -> None:
     tls = _tls(authority.sign("address", "subjectAltName=IP:127.0.0.1"), [])
     with receiving(answers(), tls=tls) as receiver:
         assert services.send(f"https://127.0.0.1:{receiver.port}/").ok
 
 
-def test_an_authority_that_nobody_knows(services: Services, authority: Authority) -> None:
+def test_a_certificate_of_an_unknown_authority_is_refused(
+    services: Services, authority: Authority
+) -> None:
     tls = _tls(authority.sign("unknown", "subjectAltName=IP:127.0.0.1"), [])
     with receiving(answers(), tls=tls) as receiver:
         answer = services.send(f"https://127.0.0.1:{receiver.port}/")

@@ -28,7 +28,7 @@ REGION = "eu-west-1"
 
 @pytest.fixture(scope="module")
 def moto(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of a server of the module's own."""
+    """The URL of a moto server for this module only."""
     log = tmp_path_factory.mktemp("moto") / "log"
     with (
         log.open("wb") as output,
@@ -41,13 +41,13 @@ def moto(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         ) as server,
     ):
         assert server.stderr is not None
-        told = ""
+        output_text = ""
         for line in server.stderr:
-            told += line
+            output_text += line
             if found := re.search(r"Running on (http://127\.0\.0\.1:\d+)", line):
                 break
         else:
-            pytest.fail(f"moto does not start: {told}")
+            pytest.fail(f"moto does not start: {output_text}")
         server.stderr.close()
         yield found[1]
         server.terminate()
@@ -55,7 +55,7 @@ def moto(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def account(moto: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
-    """What AWS's tools find in the environment; nothing of this machine's own."""
+    """Sets the environment of AWS's tools and hides this machine's own configuration."""
     for name in [name for name in os.environ if name.startswith("AWS_")]:
         monkeypatch.delenv(name)
     for name, value in {
@@ -96,7 +96,7 @@ def values(attributes: dict[str, Any]) -> dict[str, str]:
     return {name: one["StringValue"] for name, one in attributes.items()}
 
 
-TOLD = {
+ATTRIBUTES = {
     "X-Team": "data",
     "Content-Type": "application/json",
     "Idempotency-Key": "run-1",
@@ -119,12 +119,10 @@ def test_the_message_that_a_queue_gets(services: Services, sqs: Any, name: str, 
     [message] = got(sqs, url)
     assert answer.body == f"MessageId {message['MessageId']}"
     assert message["Body"] == body
-    assert values(message["MessageAttributes"]) == TOLD
+    assert values(message["MessageAttributes"]) == ATTRIBUTES
 
 
-def test_the_endpoint_is_the_configured_one_whatever_a_url_says(
-    services: Services, sqs: Any
-) -> None:
+def test_the_configured_endpoint_wins_over_the_url(services: Services, sqs: Any) -> None:
     sqs.create_queue(QueueName="mine")
     with receiving(answers()) as elsewhere:
         answer = services.send(f"sqs:http://127.0.0.1:{elsewhere.port}/123456789012/mine")
@@ -132,7 +130,7 @@ def test_the_endpoint_is_the_configured_one_whatever_a_url_says(
     assert elsewhere.connections == 0
 
 
-def test_a_fifo_queue_takes_a_run_once(services: Services, sqs: Any) -> None:
+def test_a_fifo_queue_gets_each_run_once(services: Services, sqs: Any) -> None:
     attributes = {"FifoQueue": "true"}
     url = sqs.create_queue(QueueName="jobs.fifo", Attributes=attributes)["QueueUrl"]
     for key, attempt in (("run-1", 1), ("run-1", 2), ("run-2", 1)):
@@ -142,7 +140,9 @@ def test_a_fifo_queue_takes_a_run_once(services: Services, sqs: Any) -> None:
     assert {one["Attributes"]["MessageGroupId"] for one in messages} == {"nightly"}
 
 
-def test_names_that_aws_does_not_take_become_others_as_unique(services: Services, sqs: Any) -> None:
+def test_schedule_names_that_aws_refuses_become_unique_valid_names(
+    services: Services, sqs: Any
+) -> None:
     attributes = {"FifoQueue": "true"}
     url = sqs.create_queue(QueueName="odd.fifo", Attributes=attributes)["QueueUrl"]
     for schedule in ("a b", "a  b", "x" * 300, "日本"):
@@ -165,10 +165,12 @@ def test_the_message_that_a_topic_gets(services: Services, sqs: Any, sns: Any) -
     inner = json.loads(message["Body"])
     assert answer.body == f"MessageId {inner['MessageId']}"
     assert inner["Message"] == '{"a": 1}'
-    assert {name: one["Value"] for name, one in inner["MessageAttributes"].items()} == TOLD
+    assert {name: one["Value"] for name, one in inner["MessageAttributes"].items()} == ATTRIBUTES
 
 
-def test_a_fifo_topic(services: Services, sqs: Any, sns: Any) -> None:
+def test_a_fifo_topic_gets_group_and_deduplication_ids(
+    services: Services, sqs: Any, sns: Any
+) -> None:
     queue = sqs.create_queue(QueueName="orders.fifo", Attributes={"FifoQueue": "true"})["QueueUrl"]
     arn = sns.create_topic(Name="orders.fifo", Attributes={"FifoTopic": "true"})["TopicArn"]
     sns.subscribe(
@@ -208,13 +210,15 @@ def test_a_missing_target_may_be_tried_again(services: Services, target: str, wo
         ({"headers": {"X-A": "b\r\nc"}}, "one line"),
     ],
 )
-def test_what_a_message_cannot_hold(services: Services, more: dict[str, Any], reason: str) -> None:
+def test_a_request_that_a_message_cannot_hold_fails_without_retry(
+    services: Services, more: dict[str, Any], reason: str
+) -> None:
     answer = services.send("sqs:missing", **more)
     assert (answer.ok, answer.outcome, answer.may_retry) == (False, "failed", False)
     assert reason in answer.error
 
 
-def test_a_queue_made_anew_is_found(services: Services, sqs: Any) -> None:
+def test_a_queue_that_was_deleted_and_created_again_is_found(services: Services, sqs: Any) -> None:
     url = sqs.create_queue(QueueName="anew")["QueueUrl"]
     assert services.send("sqs:anew").ok
     sqs.delete_queue(QueueUrl=url)
@@ -225,7 +229,9 @@ def test_a_queue_made_anew_is_found(services: Services, sqs: Any) -> None:
 
 
 @pytest.mark.usefixtures("account")
-def test_a_region_is_needed(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_region_is_an_error_without_retry(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("AWS_DEFAULT_REGION")
     answer = services.send("sqs:jobs")
     assert (answer.ok, answer.may_retry) == (False, False)
@@ -233,7 +239,9 @@ def test_a_region_is_needed(services: Services, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.usefixtures("account")
-def test_a_port_without_a_listener_is_reported(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_port_without_a_listener_is_reported(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{free_port()}")
     answer = services.send("sqs:jobs")
     assert (answer.ok, answer.outcome, answer.may_retry) == (False, "failed", True)
@@ -245,7 +253,7 @@ def test_a_port_without_a_listener_is_reported(services: Services, monkeypatch: 
     [("400 Bad", "ThrottlingException", False), ("400 Bad", "RequestThrottled", False),
      ("403 No", "AccessDenied", True), ("503 Later", "ServiceUnavailable", False)],
 )  # fmt: skip
-def test_a_service_that_says_no(
+def test_only_lasting_refusals_of_a_service_are_marked_as_lasting(
     services: Services, monkeypatch: pytest.MonkeyPatch, status: str, code: str, lasts: bool
 ) -> None:
     body = json.dumps({"__type": f"com.amazonaws.sqs#{code}", "message": "no"}).encode()
@@ -273,8 +281,8 @@ def test_a_service_that_hangs_delays_only_itself(
         topic = f"sns:arn:aws:sns:{REGION}:123456789012:news"
         for number in range(3):
             services.post(a_request(topic, key=f"hanging {number}"))
-        told = [services.next() for _ in range(2)]
-        assert {(key, answer.outcome) for key, answer in told} == {
+        answered = [services.next() for _ in range(2)]
+        assert {(key, answer.outcome) for key, answer in answered} == {
             ("hanging 0", "timeout"),
             ("hanging 1", "timeout"),
         }
@@ -286,7 +294,9 @@ def test_a_service_that_hangs_delays_only_itself(
         assert services.next()[0] == "hanging 2"
 
 
-def test_boto3_is_an_extra(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_boto3_the_error_says_how_to_install_it(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "boto3", None)
     with pytest.raises(ConfigurationError, match=f"requirements-local.txt: boto3=={BOTO3}"):
         check_boto3()
@@ -298,13 +308,13 @@ def test_boto3_is_an_extra(services: Services, monkeypatch: pytest.MonkeyPatch) 
     )
 
 
-def test_one_version_of_boto3_is_named() -> None:
+def test_all_files_require_the_same_version_of_boto3() -> None:
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text())
     assert project["project"]["optional-dependencies"]["aws"] == [f"boto3=={BOTO3}"]
     assert f"boto3=={BOTO3}" in (PROJECT / "requirements-test.in").read_text().splitlines()
 
 
-def test_it_is_imported_only_where_it_is_needed() -> None:
+def test_boto3_is_not_imported_with_the_sender() -> None:
     script = "import sys, synergy.delivery.sender as s; sys.exit('boto3' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], cwd=PROJECT)
     assert done.returncode == 0

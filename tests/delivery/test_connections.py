@@ -1,4 +1,4 @@
-"""Connections that are kept: for the same address and name, whole answers, and a moment only."""
+"""Connections are reused for the same address and name after complete answers, for a while."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _kept_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "KEEP_SECONDS", LIMIT)
 
 
-def test_requests_one_after_the_other_share_a_connection(services: Services) -> None:
+def test_consecutive_requests_share_a_connection(services: Services) -> None:
     with receiving(keeps(*[WHOLE] * 5)) as receiver:
         for number in range(5):
             assert services.send(
@@ -45,7 +45,7 @@ def test_a_connection_carries_one_request_at_a_time(services: Services) -> None:
         assert receiver.connections == 2
 
 
-def test_a_name_that_resolves_to_another_address_takes_no_kept_connection(
+def test_a_name_with_a_new_address_does_not_reuse_the_old_connection(
     services_with: MakeServices,
 ) -> None:
     names: Names = {"moving.test": ["127.0.0.1"]}
@@ -55,7 +55,7 @@ def test_a_name_that_resolves_to_another_address_takes_no_kept_connection(
         assert services.send(url).ok
         names["moving.test"] = ["127.0.0.2"]
         answer = services.send(url)
-        assert "no connection" in answer.error  # nobody listens there
+        assert "no connection" in answer.error  # nothing listens there
         names["moving.test"] = ["10.0.0.1"]
         assert services.send(url).outcome == "blocked"
         assert len(old.calls) == 1
@@ -64,7 +64,7 @@ def test_a_name_that_resolves_to_another_address_takes_no_kept_connection(
 def test_another_name_for_the_same_address_has_a_connection_of_its_own(
     services_with: MakeServices,
 ) -> None:
-    """Its certificate was not looked at."""
+    """The certificate was not checked for the other name."""
     services = services_with({"a.test": ["127.0.0.1"], "b.test": ["127.0.0.1"]})
     with receiving(keeps(*[WHOLE] * 9)) as receiver:
         for name in ("a.test", "b.test", "a.test", "127.0.0.1", "b.test"):
@@ -72,10 +72,10 @@ def test_another_name_for_the_same_address_has_a_connection_of_its_own(
         assert receiver.connections == 3
 
 
-def test_a_connection_that_was_closed_at_rest_is_replaced(
+def test_an_idle_connection_that_was_closed_is_replaced(
     services: Services,
 ) -> None:
-    with receiving(answers()) as receiver:  # does not say that it hangs up
+    with receiving(answers()) as receiver:  # it closes without announcing it
         for _ in range(20):
             assert services.send(f"http://127.0.0.1:{receiver.port}/").ok
         assert len(receiver.calls) == 20
@@ -121,8 +121,8 @@ def test_connections_with_unread_answers_or_close_headers_are_not_reused(
         assert receiver.connections == 2
 
 
-def test_what_was_given_up_is_not_used_again(services_with: MakeServices) -> None:
-    """Its answer, when it comes after all, would be taken for that of the next request."""
+def test_a_connection_with_a_timed_out_request_is_not_reused(services_with: MakeServices) -> None:
+    """A late answer would be mistaken for the answer to the next request."""
     services = services_with(total=6.0)
     ended = threading.Event()
 
@@ -144,7 +144,7 @@ def test_what_was_given_up_is_not_used_again(services_with: MakeServices) -> Non
 
 
 @pytest.mark.parametrize("ending", ["the time", "the sender"])
-def test_what_is_kept_ends(
+def test_idle_connections_are_closed_after_a_time_and_with_the_sender(
     services_with: MakeServices, monkeypatch: pytest.MonkeyPatch, ending: str
 ) -> None:
     if ending == "the time":
@@ -164,7 +164,9 @@ def test_what_is_kept_ends(
         assert ended.wait(LIMIT)
 
 
-def test_no_more_are_kept_than_a_few(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_idle_connections_is_limited(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(connections, "MOST_KEPT", 1)
     with receiving(keeps(WHOLE, WHOLE)) as first, receiving(keeps(WHOLE, WHOLE)) as second:
         for receiver in (first, second, second):

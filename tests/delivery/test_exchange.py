@@ -21,7 +21,7 @@ from tests.servers.wire import wire
 
 
 class Broker:
-    """An exchange and a queue of the test's own."""
+    """An exchange with a queue, for one test only."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -37,7 +37,7 @@ class Broker:
         return f"{place}?exchange={exchange or self.name}&routing_key={routing_key}"
 
     def got(self) -> tuple[Any, bytes] | None:
-        """The next message, as somebody else's client sees it."""
+        """Returns the next message as a foreign client reads it, None if there is none."""
         method, properties, body = self.channel.basic_get(self.name, auto_ack=True)
         return None if method is None else (properties, body)
 
@@ -81,20 +81,22 @@ def test_the_message_that_a_queue_gets(services: Services, broker: Broker) -> No
     assert broker.got() is None
 
 
-def test_what_no_queue_wants_is_a_failure(services: Services, broker: Broker) -> None:
-    answer = services.send(broker.target("nobody"))
+def test_an_unroutable_message_is_a_failure(services: Services, broker: Broker) -> None:
+    answer = services.send(broker.target("unbound"))
     assert (answer.ok, answer.outcome, answer.may_retry) == (False, "failed", True)
-    assert "no queue for routing key 'nobody'" in answer.error
+    assert "no queue for routing key 'unbound'" in answer.error
     assert services.send(broker.target()).ok
 
 
-def test_an_exchange_that_is_not_there_harms_no_other(services: Services, broker: Broker) -> None:
+def test_a_missing_exchange_does_not_affect_other_deliveries(
+    services: Services, broker: Broker
+) -> None:
     for number in range(60):
         exchange = "missing" if number % 2 else ""
         services.post(a_request(broker.target(exchange=exchange), key=f"run-{number}"))
-    told = dict(services.next() for _ in range(60))
+    answered = dict(services.next() for _ in range(60))
     for number in range(60):
-        answer = told[f"run-{number}"]
+        answer = answered[f"run-{number}"]
         assert answer.ok is (number % 2 == 0)
         assert ("missing" in answer.error) is (number % 2 == 1)
     keys = set()
@@ -114,7 +116,9 @@ def test_a_message_that_a_queue_refuses_is_a_failure(services: Services, broker:
     assert "refuses" in answer.error
 
 
-def test_a_connection_is_kept_and_made_again(services: Services, broker: Broker) -> None:
+def test_a_connection_is_reused_and_replaced_after_a_cut(
+    services: Services, broker: Broker
+) -> None:
     with wire(broker.url) as (line, url):
         target = broker.target(url=url)
         for _ in range(3):
@@ -122,12 +126,14 @@ def test_a_connection_is_kept_and_made_again(services: Services, broker: Broker)
         assert len(line._ends) == 2  # both ends of one connection
         line.cut()
         answer = services.send(target)
-        assert answer.ok or answer.may_retry  # it may not know yet that it was cut
+        assert answer.ok or answer.may_retry  # the cut may not be detected yet
         assert services.send(target).ok
         assert len(line._ends) == 2
 
 
-def test_a_broker_that_goes_silent(services_with: MakeServices, broker: Broker) -> None:
+def test_a_silent_broker_is_a_timeout_and_works_again_later(
+    services_with: MakeServices, broker: Broker
+) -> None:
     services = services_with(total=8.0)
     with wire(broker.url) as (line, url):
         target = broker.target(url=url)
@@ -135,7 +141,7 @@ def test_a_broker_that_goes_silent(services_with: MakeServices, broker: Broker) 
         line.go_dead()
         answer = services.send(target)
         assert (answer.ok, answer.outcome, answer.may_retry) == (False, "timeout", True)
-        assert services.send(broker.target()).ok  # by another way
+        assert services.send(broker.target()).ok  # over another connection
         line.revive()
         line.cut()
         answer = services.send(target)
@@ -152,7 +158,7 @@ def test_a_wrong_password_is_refused_and_not_shown(services: Services, broker: B
     assert "s3cret" not in answer.error
 
 
-def test_no_broker_there(services_with: MakeServices) -> None:
+def test_a_broker_that_refuses_connections_may_be_retried(services_with: MakeServices) -> None:
     answer = services_with().send(f"amqp://u:s3cret@127.0.0.1:{free_port()}/?exchange=e")
     assert (answer.ok, answer.outcome, answer.may_retry) == (False, "failed", True)
     assert "refuses connections" in answer.error
@@ -171,11 +177,11 @@ def test_silent_brokers_delay_no_other_delivery(services_with: MakeServices) -> 
         key, answer = services.next()
         assert (key, answer.ok) == ("good", True)
         silent.gate.set()
-        told = [services.next() for _ in range(20)]
-        assert {(key, answer.ok) for key, answer in told} == {("silent", False)}
+        answered = [services.next() for _ in range(20)]
+        assert {(key, answer.ok) for key, answer in answered} == {("silent", False)}
 
 
-def test_a_broker_that_is_not_reached_in_time(services_with: MakeServices) -> None:
+def test_a_broker_that_does_not_answer_in_time_is_a_timeout(services_with: MakeServices) -> None:
     with receiving(lambda _, receiver: receiver.gate.wait(LIMIT), reads=False) as silent:
         answer = services_with(total=0.2).send(f"amqp://127.0.0.1:{silent.port}/?exchange=e")
     assert (answer.ok, answer.outcome, answer.may_retry) == (False, "timeout", True)

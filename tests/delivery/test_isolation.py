@@ -1,4 +1,4 @@
-"""A destination that hangs delays itself only; nothing is lost, and nothing told twice."""
+"""A hanging destination delays only itself; each request gets exactly one answer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.delivery.conftest import MakeServices, Services, a_request
 from tests.delivery.receivers import LIMIT, answers, hangs, receiving
 
 
-def test_others_are_answered_while_one_hangs(services_with: MakeServices) -> None:
+def test_a_hanging_destination_does_not_delay_others(services_with: MakeServices) -> None:
     services = services_with(total=LIMIT, read=LIMIT, per_destination=4)
     with receiving(hangs) as hanging, receiving(answers()) as good:
         for number in range(40):
@@ -23,9 +23,9 @@ def test_others_are_answered_while_one_hangs(services_with: MakeServices) -> Non
         hanging.wait_for(4)
         for number in range(100):
             services.post(a_request(f"http://127.0.0.1:{good.port}/", key=f"good {number}"))
-        told = Counter(services.next() for _ in range(100))
-        assert {key for key, _ in told} == {f"good {number}" for number in range(100)}
-        assert all(answer.ok for _, answer in told)
+        answered = Counter(services.next() for _ in range(100))
+        assert {key for key, _ in answered} == {f"good {number}" for number in range(100)}
+        assert all(answer.ok for _, answer in answered)
         assert hanging.connections == 4
         assert services.is_quiet()
         hanging.gate.set()
@@ -34,8 +34,8 @@ def test_others_are_answered_while_one_hangs(services_with: MakeServices) -> Non
         assert all(answer.ok for _, answer in left)
 
 
-def test_names_that_are_never_answered_delay_only_themselves(services_with: MakeServices) -> None:
-    """More of them than there are threads for look-ups, of few names: a name has one look-up."""
+def test_hanging_name_lookups_delay_only_their_own_requests(services_with: MakeServices) -> None:
+    """There are more requests than lookup threads, but few names: a name is looked up once."""
     services = services_with(total=6.0, per_destination=12)
     found = services.sender._resolve
     gate, stuck = threading.Event(), Counter[str]()
@@ -52,15 +52,15 @@ def test_names_that_are_never_answered_delay_only_themselves(services_with: Make
             for number in range(120):
                 services.post(a_request(f"http://stuck{number % 10}.test/", key="stuck"))
             services.post(a_request(f"http://localhost:{good.port}/", key="good"))
-            told = [services.next() for _ in range(121)]
-        assert [answer.ok for key, answer in told if key == "good"] == [True]
-        assert {answer.outcome for key, answer in told if key == "stuck"} == {"timeout"}
+            answered = [services.next() for _ in range(121)]
+        assert [answer.ok for key, answer in answered if key == "good"] == [True]
+        assert {answer.outcome for key, answer in answered if key == "stuck"} == {"timeout"}
         assert set(stuck.values()) == {1}
     finally:
         gate.set()
 
 
-def test_room(services_with: MakeServices) -> None:
+def test_room_counts_free_places_of_a_destination_and_of_all(services_with: MakeServices) -> None:
     services = services_with(total=LIMIT, read=LIMIT, per_destination=3, most=4)
     with receiving(hangs) as hanging, receiving(hangs) as other:
         url, elsewhere = f"http://127.0.0.1:{hanging.port}/", f"http://127.0.0.1:{other.port}/"
@@ -111,7 +111,7 @@ def test_destinations_take_turns() -> None:
     assert queue.room("b", 0.0) == 2
 
 
-def test_requests_begin_a_few_at_a_time() -> None:
+def test_a_take_returns_no_more_requests_than_its_limit() -> None:
     queue = FairQueue[int](each=3, most=9)
     for item in range(5):
         queue.put("a", item)
@@ -120,7 +120,7 @@ def test_requests_begin_a_few_at_a_time() -> None:
     assert queue.take(2, 0.0) == []
 
 
-def test_some_may_wait_for_a_destination_that_answers() -> None:
+def test_requests_may_queue_ahead_while_their_destination_answers() -> None:
     queue = FairQueue[int](each=2, most=10, ahead=5)
     assert queue.room("a", 100.0) == 7
     for item in range(7):
@@ -136,30 +136,32 @@ def test_some_may_wait_for_a_destination_that_answers() -> None:
     assert queue.take(9, 102.0) == [("a", 3)]
     for _ in range(2):
         queue.release("a", 103.0)
-    assert queue.take(9, 200.0) == [("a", 4), ("a", 5)]  # it moves again
+    assert queue.take(9, 200.0) == [("a", 4), ("a", 5)]  # the destination answers again
     assert queue.room("a", 200.0) == 4
 
 
-def test_requests_that_wait_for_a_hanging_destination_take_no_place_of_others() -> None:
-    """Twenty wait in queues that are full; who comes to another one begins."""
+def test_requests_queued_for_hanging_destinations_leave_room_for_others() -> None:
+    """Twenty requests wait in full queues; requests for other destinations still begin."""
     queue = FairQueue[int](each=1, most=12, ahead=5)
     for key in "abcd":
         for item in range(6):
             queue.put(key, item)
     assert len(queue.take(99, 0.0)) == 4
-    assert queue.room("e", 0.0) == 1  # and none may wait: twelve at most do, in all queue
+    assert (
+        queue.room("e", 0.0) == 1
+    )  # it may begin; none may wait, as the limit of twelve is reached
     for key in "efghijkl":
         queue.put(key, 0)
     assert queue.room("m", 0.0) == 0  # those eight have the last places
     assert len(queue.take(99, 0.0)) == 8
     queue.release("a", 5.0)
-    assert queue.room("m", 5.0) == 0  # the next of its destination has it
+    assert queue.room("m", 5.0) == 0  # the next request of the same destination takes it
     assert queue.take(99, 5.0) == [("a", 1)]
     queue.release("l", 5.0)
     assert queue.room("m", 5.0) == 1
 
 
-def test_closing_waits_for_what_is_under_way(services_with: MakeServices) -> None:
+def test_closing_waits_for_running_requests(services_with: MakeServices) -> None:
     services = services_with(total=LIMIT, read=LIMIT)
     with receiving(hangs) as receiver:
         services.post(a_request(f"http://127.0.0.1:{receiver.port}/"))
@@ -175,7 +177,7 @@ def test_closing_waits_for_what_is_under_way(services_with: MakeServices) -> Non
         assert services.next()[1].ok
 
 
-def test_closing_stops_what_does_not_end(services_with: MakeServices) -> None:
+def test_closing_stops_requests_that_do_not_end(services_with: MakeServices) -> None:
     services = services_with(total=LIMIT, read=LIMIT, per_destination=1)
     with receiving(hangs) as receiver:
         url = f"http://127.0.0.1:{receiver.port}/"
@@ -184,21 +186,21 @@ def test_closing_stops_what_does_not_end(services_with: MakeServices) -> None:
         receiver.wait_for(1)
         services.sender.close(0.05)
         services.post(a_request(url, key="too late"))
-        told = dict(services.next() for _ in range(3))
-        assert set(told) == {"under way", "waiting", "too late"}
-        for answer in told.values():
+        answered = dict(services.next() for _ in range(3))
+        assert set(answered) == {"under way", "waiting", "too late"}
+        for answer in answered.values():
             assert (answer.ok, answer.outcome, answer.may_retry) == (False, "stopped", True)
         services.sender.close(0.05)
         assert services.is_quiet()
         assert receiver.connections == 1
 
 
-def test_a_sender_that_sent_nothing_closes(services: Services) -> None:
+def test_an_unused_sender_can_be_closed(services: Services) -> None:
     services.sender.close(LIMIT)
     assert services.send("https://receiver.test/").outcome == "stopped"
 
 
-def test_a_callback_that_fails_harms_nothing_else(
+def test_a_failing_callback_does_not_affect_other_requests(
     services: Services, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail(_: Response) -> None:

@@ -1,4 +1,4 @@
-"""Crashes, full disks and writers in line."""
+"""Crashes, full disks and concurrent writers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def damage(path: Path) -> None:
 
 
 def crash(path: Path) -> None:
-    """Leaves a store behind whose last process was killed, everything in the main file."""
+    """Creates a store whose last process was killed, with its units in the main file."""
     with closing(SqliteStore.open(path)) as store:
         store.units.create(some_units(300), "scheduler")
     with paused_in_batch(f"sqlite:{path}", _write_some) as process:
@@ -39,31 +39,31 @@ def crash(path: Path) -> None:
     assert Path(f"{path}-wal").stat().st_size > 0
 
 
-def test_a_file_that_a_crash_left_damaged_is_found_out_at_once(path: Path) -> None:
+def test_damage_after_a_crash_is_detected_when_the_file_is_opened(path: Path) -> None:
     crash(path)
     damage(path)
     with pytest.raises(StorageUnavailable, match="damaged"):
         SqliteStore.open(path)
 
 
-def test_only_the_first_to_open_after_a_crash_looks_for_damage(
+def test_only_the_first_opening_after_a_crash_checks_for_damage(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looked = []
-    monkeypatch.setattr(engine, "_check_file", lambda *_: looked.append(1))
+    checks = []
+    monkeypatch.setattr(engine, "_check_file", lambda *_: checks.append(1))
     SqliteStore.open(path).close()
     SqliteStore.open(path).close()
-    assert looked == [], "after a clean stop there is nothing to look for"
+    assert checks == [], "no check is needed after a clean stop"
     crash(path)
-    assert looked == []
+    assert checks == []
     with closing(SqliteStore.open(path)):
-        assert looked == [1]
+        assert checks == [1]
         SqliteStore.open(path).close()
     SqliteStore.open(path).close()
-    assert looked == [1]
+    assert checks == [1]
 
 
-def test_the_search_for_damage_ends_by_its_limit(
+def test_the_check_for_damage_stops_at_its_time_limit(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     crash(path)
@@ -76,30 +76,30 @@ def test_the_search_for_damage_ends_by_its_limit(
 # A full disk
 
 
-def fill(store: SqliteStore, pages: int) -> None:
-    """Lets this thread's connection grow the file by so many pages only."""
+def limit_growth(store: SqliteStore, pages: int) -> None:
+    """Lets this thread's connection grow the file by at most `pages`."""
     with store._database.reading() as connection:
         connection.pragma("max_page_count", int(str(connection.pragma("page_count"))) + pages)
 
 
-def test_a_full_disk_is_an_error_until_there_is_room_again(opened: SqliteStore) -> None:
+def test_a_full_disk_is_an_error_until_space_is_free_again(opened: SqliteStore) -> None:
     opened.facts.set("a", "1")
-    fill(opened, 2)
+    limit_growth(opened, 2)
     units = some_units(400)
     with pytest.raises(StorageUnavailable, match="no space is left"):
         opened.units.create(units, "scheduler")
     assert opened.facts.get("a") == "1"
     assert opened.units.unfinished() == []
     assert opened.journal.last_seq() == 0
-    fill(opened, 10_000)
+    limit_growth(opened, 10_000)
     assert opened.units.create(units, "scheduler") == units
 
 
-def test_a_disk_that_fills_up_within_a_batch_undoes_all_of_it(opened: SqliteStore) -> None:
-    """SQLite ends the transaction by itself then: nothing after it may be written alone."""
-    fill(opened, 2)
+def test_a_disk_that_fills_up_during_a_batch_undoes_the_whole_batch(opened: SqliteStore) -> None:
+    """SQLite ends the transaction by itself then; later writes of the batch must not succeed."""
+    limit_growth(opened, 2)
 
-    def go_on_regardless() -> None:
+    def write_after_a_failure() -> None:
         with opened.batch():
             opened.facts.set("before", "1")
             with pytest.raises(StorageUnavailable, match="no space"):
@@ -107,12 +107,12 @@ def test_a_disk_that_fills_up_within_a_batch_undoes_all_of_it(opened: SqliteStor
             opened.facts.set("after", "1")
 
     with pytest.raises(StorageUnavailable, match="undone"):
-        go_on_regardless()
+        write_after_a_failure()
     assert (opened.facts.get("before"), opened.facts.get("after")) == (None, None)
     opened.facts.set("later", "1")
 
 
-# Who writes next
+# Concurrent writers and forks
 
 
 def test_a_writer_that_waits_writes_before_the_one_that_has_just_written(
@@ -138,7 +138,7 @@ def test_a_writer_that_waits_writes_before_the_one_that_has_just_written(
     assert [entry.who for entry in opened.journal.since(0, 100)] == ["a", "b", "c"] * 20
 
 
-def test_threads_that_have_ended_leave_no_more_files_open(opened: SqliteStore) -> None:
+def test_ended_threads_leave_no_files_open(opened: SqliteStore) -> None:
     def in_a_thread() -> int:
         thread = threading.Thread(target=opened.facts.set, args=("n", "1"))
         thread.start()
@@ -149,7 +149,7 @@ def test_threads_that_have_ended_leave_no_more_files_open(opened: SqliteStore) -
     assert [in_a_thread() for _ in range(10)] == [after_the_first] * 10
 
 
-def test_a_fork_leaves_the_parents_connections_alone(opened: SqliteStore) -> None:
+def test_a_forked_process_opens_its_own_connections(opened: SqliteStore) -> None:
     opened.facts.set("a", "1")
     with opened._database.reading() as parents:
         pass

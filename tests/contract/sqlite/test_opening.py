@@ -1,4 +1,4 @@
-"""Files of SQLite are created, migrated or refused when they are opened."""
+"""Opening a SQLite file creates, migrates or refuses it."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from tests.contract.concurrency import in_processes
 from tests.factories import NOW
 
 
-def test_a_store_is_made_once_and_found_again(path: Path) -> None:
+def test_a_store_is_created_with_its_folders_and_found_again(path: Path) -> None:
     with closing(SqliteStore.open(path / "deep" / "down.db")) as store:
         store.facts.set("a", "1")
     with closing(SqliteStore.open(path / "deep" / "down.db", create=False)) as store:
         assert store.facts.get("a") == "1"
 
 
-def test_a_store_that_is_not_there_is_not_made_without_being_asked(path: Path) -> None:
+def test_opening_without_create_creates_nothing(path: Path) -> None:
     with pytest.raises(StorageUnavailable, match="no store at"):
         SqliteStore.open(path, create=False)
     assert list(path.parent.iterdir()) == []
@@ -76,7 +76,7 @@ def test_a_file_of_the_first_schema_keeps_its_units(path: Path) -> None:
         assert store.operations.find() == ([], None)
 
 
-def test_a_file_from_before_first_claims_knows_what_was_ever_claimed(path: Path) -> None:
+def test_the_migration_derives_the_first_claim_of_each_unit(path: Path) -> None:
     before = (Path(schema.__file__).parent / "sql/migrations/004_first_claims.sql").read_text()
     older = schema.migrations()[: schema.migrations().index(before)]
     created, claimed = micros(NOW), micros(NOW + timedelta(minutes=1))
@@ -102,7 +102,7 @@ def test_a_file_from_before_first_claims_knows_what_was_ever_claimed(path: Path)
     assert found == {name: first and instant(first) for name, (*_, first) in units.items()}
 
 
-def test_a_migration_that_fails_leaves_the_file_as_it_was(
+def test_a_failed_migration_leaves_the_file_unchanged(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     SqliteStore.open(path).close()
@@ -116,24 +116,24 @@ def test_a_migration_that_fails_leaves_the_file_as_it_was(
         assert store.status().schema == schema.VERSION
 
 
-def _nothing(store: SqliteStore) -> str | None:
+def _open_and_set(store: SqliteStore) -> str | None:
     return store.facts.set_default("opened", "yes")
 
 
-def test_processes_that_open_a_new_store_together_all_find_it_whole(path: Path) -> None:
-    found = in_processes(f"sqlite:{path}", _nothing, [(), (), ()])
+def test_processes_that_create_a_store_together_all_find_it_complete(path: Path) -> None:
+    found = in_processes(f"sqlite:{path}", _open_and_set, [(), (), ()])
     assert found == ["yes"] * 3
 
 
 @pytest.mark.parametrize("content", [b"this is no database at all" * 100, os.urandom(8192)])
-def test_a_file_that_is_no_store_is_refused_and_left_alone(path: Path, content: bytes) -> None:
+def test_a_file_that_is_not_a_store_is_refused_and_left_alone(path: Path, content: bytes) -> None:
     path.write_bytes(content)
     with pytest.raises(StorageUnavailable, match="damaged"):
         SqliteStore.open(path)
     assert path.read_bytes() == content
 
 
-def test_an_unwritable_place_is_an_error_that_names_it(tmp_path: Path) -> None:
+def test_an_unusable_path_is_an_error_that_names_it(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StorageUnavailable, match="file"):
         SqliteStore.open(tmp_path / "file" / "synergy.db")
@@ -148,13 +148,13 @@ def test_a_network_file_system_is_refused(path: Path, monkeypatch: pytest.Monkey
         SqliteStore.open(path)
 
 
-def test_an_old_sqlite_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_old_version_of_sqlite_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(apsw, "sqlite_lib_version", lambda: "3.51.2")
     with pytest.raises(StorageUnavailable, match=r"3\.51\.3"):
         SqliteStore.open(path)
 
 
-def test_every_connection_has_the_settings_that_safety_rests_on(opened: SqliteStore) -> None:
+def test_every_connection_has_the_settings_for_durability(opened: SqliteStore) -> None:
     found = []
 
     def look() -> None:

@@ -22,7 +22,7 @@ def by_schema() -> apsw.Connection:
 
 
 def objects(connection: apsw.Connection) -> set[tuple[str, ...]]:
-    """Everything in the schema, without comments and spacing."""
+    """Returns all objects of the schema, without comments and spacing."""
     rows = connection.execute("SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_schema")
     return {(*names, _bare(sql)) for *names, sql in rows}
 
@@ -58,7 +58,7 @@ def test_every_query_compiles(noun: str) -> None:
 
 
 def _positions(query: str) -> int:
-    """How many positional parameters there are: `?3` is the third, the next `?` the fourth."""
+    """Returns the number of positional parameters: `?3` is the third, the next `?` the fourth."""
     highest = 0
     for number in re.findall(r"\?(\d*)", query):
         highest = max(highest, int(number) if number else highest + 1)
@@ -66,7 +66,7 @@ def _positions(query: str) -> int:
 
 
 def test_no_query_is_unused() -> None:
-    """A noun's queries are used in its module; those of the engine, by several."""
+    """The queries of a noun are used in its module, those of the engine in several modules."""
     for noun in NOUNS:
         users = [f"{noun}.py"] if noun != "engine" else ["engine.py", "database.py", "schema.py"]
         source = "".join((SQL.parent / user).read_text() for user in users)
@@ -80,9 +80,9 @@ GROWS = re.compile(
 )
 
 
-def test_searches_go_by_an_index() -> None:
-    """No query of daily work walks through a table that grows with the years."""
-    walks = {  # a page at a time, from the newest or the first, or all there is
+def test_searches_use_an_index() -> None:
+    """No frequent query scans a table that keeps growing."""
+    walks = {  # exceptions: they read a page in order, or every row
         ("units", "find"), ("journal", "newest"), ("runs", "find"), ("events", "find"),
         ("schedules", "find_first"), ("schedules", "count"), ("payloads", "prune"),
         ("schedules", "next_wake"), ("journal", "prune"), ("events", "prune"),

@@ -13,7 +13,7 @@ from synergy.storage.sqlite import SqliteStore, engine, schema
 from tests.factories import HOUR, a_unit, some_units
 
 
-def test_a_store_that_is_moved_away_is_not_made_anew_and_found_when_it_is_back(
+def test_a_moved_store_is_not_created_again_and_works_once_it_is_back(
     opened: SqliteStore, path: Path, tmp_path: Path
 ) -> None:
     opened.facts.set("timetable.start", "2026112000")
@@ -46,7 +46,9 @@ def test_the_status_shows_engine_location_size_and_rows(opened: SqliteStore, pat
     assert (status.rows["unit"], status.rows["journal"], status.rows["document"]) == (1, 1, 1)
 
 
-def test_a_backup_is_a_store_and_reports_progress(opened: SqliteStore, tmp_path: Path) -> None:
+def test_a_backup_is_a_complete_store_and_reports_progress(
+    opened: SqliteStore, tmp_path: Path
+) -> None:
     opened.units.create(some_units(3_000), "scheduler")
     steps: list[tuple[int, int]] = []
     opened.backup(tmp_path / "copy.db", lambda done, total: steps.append((done, total)))
@@ -57,7 +59,7 @@ def test_a_backup_is_a_store_and_reports_progress(opened: SqliteStore, tmp_path:
     assert not (tmp_path / "copy.db.partial").exists()
 
 
-def test_a_backup_is_of_one_instant_though_others_write_meanwhile(
+def test_a_backup_is_a_snapshot_despite_concurrent_writes(
     opened: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine, "_STEP", 1)
@@ -69,13 +71,13 @@ def test_a_backup_is_of_one_instant_though_others_write_meanwhile(
         opened.facts.set("n", str(len(steps)))
 
     opened.backup(tmp_path / "copy.db", write)
-    assert steps == list(range(1, len(steps) + 1)), "it never starts again"
+    assert steps == list(range(1, len(steps) + 1)), "the backup never restarts"
     with closing(SqliteStore.open(tmp_path / "copy.db")) as copy:
         assert copy.facts.get("n") is None
         assert len(copy.units.unfinished()) == 50
 
 
-def test_a_backup_never_overwrites(opened: SqliteStore, tmp_path: Path) -> None:
+def test_a_backup_never_overwrites_a_file(opened: SqliteStore, tmp_path: Path) -> None:
     (tmp_path / "copy.db").write_text("mine")
     with pytest.raises(Refused, match="there already"):
         opened.backup(tmp_path / "copy.db")
