@@ -70,7 +70,7 @@ def pytest_runtest_makereport(
     used = getattr(item, "funcargs", {})
     for server in (used.get("mongodb"), used.get("rabbitmq")):
         if report.failed and server is not None:
-            report.sections.append(("the end of the server's log", server.told()))
+            report.sections.append(("the end of the server's log", server.log_tail()))
     return report
 
 

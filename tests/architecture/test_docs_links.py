@@ -1,4 +1,4 @@
-"""Links, anchors, paths and names of modules in the documentation lead to something that exists."""
+"""Links, anchors, paths and names of modules in the documentation refer to existing things."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def files() -> frozenset[str]:
 
 
 def exists(path: str) -> bool:
-    """A path from the project, or the end of one: `columns.py` stands for that of `sqlite`."""
+    """Whether a path, or the end of one such as `columns.py`, is in the project."""
     path = path.removeprefix("./").rstrip("/")
     if "*" in path:
         return any(fnmatch(file, f"*{path}") for file in files())
@@ -68,7 +68,7 @@ def anchors(page: Path) -> frozenset[str]:
 
 
 def resolves(name: str) -> bool:
-    """Whether a dotted name is a module, or something within one."""
+    """Whether a dotted name is a module or a member of one."""
     head, *rest = name.split(".")
     thing = import_module(head)
     for part in rest:

@@ -1,6 +1,6 @@
 """The journal has one vocabulary, and docs/journal.md lists it.
 
-To write the document anew: `python -m tests.architecture.test_journal_events`.
+To generate the document again: `python -m tests.architecture.test_journal_events`.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def sources() -> Iterator[tuple[str, ast.Module]]:
 
 
 def spelled(tree: ast.Module) -> set[str]:
-    """The events, and beginnings of events, that a module has as strings of its own.
+    """Returns the events, and prefixes of events, that a module contains as strings.
 
     The event of a log line, `{"event": f"unit.{word}"}`, may be one that the journal does not have.
     """
@@ -73,7 +73,7 @@ def spelled(tree: ast.Module) -> set[str]:
 
 
 def _logged(node: ast.AST) -> list[ast.expr]:
-    """The parts of the formatted string that a dictionary has under `event`."""
+    """Returns the parts of the formatted string under the key `event` of a dictionary."""
     if not isinstance(node, ast.Dict):
         return []
     pairs = zip(node.keys, node.values, strict=True)
@@ -84,13 +84,13 @@ def _logged(node: ast.AST) -> list[ast.expr]:
 
 
 def constructed(tree: ast.Module) -> bool:
-    """Whether it calls `JournalEntry(...)` itself."""
+    """Whether a module calls `JournalEntry(...)`."""
     calls = (node.func for node in ast.walk(tree) if isinstance(node, ast.Call))
     return any(isinstance(func, ast.Name) and func.id == "JournalEntry" for func in calls)
 
 
 def positional(tree: ast.Module) -> bool:
-    """Whether a call of `JournalEntry(...)` has a field without its name."""
+    """Whether a module calls `JournalEntry(...)` with positional arguments."""
     return any(
         node.args
         for node in ast.walk(tree)
@@ -113,7 +113,7 @@ def test_only_the_model_and_the_store_make_entries() -> None:
     assert not [path for path in makers if not path.startswith(MAKERS)]
 
 
-def test_no_entry_is_made_of_fields_without_names() -> None:
+def test_fields_of_journal_entries_are_passed_by_name() -> None:
     assert not [path for path, tree in sources() if positional(tree)]
 
 
@@ -126,11 +126,11 @@ def test_no_entry_is_made_of_fields_without_names() -> None:
         'log.info("done", extra={"event": "unit.invalid"})',
     ],
 )
-def test_the_check_finds_an_event_that_is_spelled(source: str) -> None:
+def test_the_check_finds_a_spelled_event(source: str) -> None:
     assert spelled(ast.parse(source))
 
 
-def test_the_check_finds_an_entry_made_of_ten_fields() -> None:
+def test_the_check_finds_an_entry_made_of_positional_fields() -> None:
     tree = ast.parse('JournalEntry(now, event, "", "", "", "", "", 0, "", who)')
     assert constructed(tree)
     assert positional(tree)

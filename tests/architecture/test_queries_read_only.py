@@ -1,6 +1,6 @@
 """`synergy.queries` cannot write: it sees stores and buses as views without writing methods.
 
-mypy refuses a call that a view lacks; these tests make sure that views are all it gets.
+mypy refuses calls of methods that a view lacks; these tests check that it gets only views.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ VIEWS = {
     "synergy.messaging.protocol": {BusView.__name__},
     "synergy.runtime.workplace": set(),
 }  # fmt: skip
-NEVER_VIEWED = {"answers", "transfer"}  # the nouns that queries have no use for
+NEVER_VIEWED = {"answers", "transfer"}  # nouns that queries do not need
 WRITING = {  # every method of a noun that changes something
     "accept", "append", "assign", "begin", "bury", "change", "claim", "conclude", "create", "drop",
     "extend", "give_back", "heartbeat", "move", "prune", "published", "purge", "purge_buried",
@@ -36,7 +36,7 @@ WRITING = {  # every method of a noun that changes something
 
 
 def ways_to_write(path: Path) -> Iterator[str]:
-    """The imports of a module that give it more than views, and what silences mypy."""
+    """Yields imports of a module beyond views, and comments or casts that silence mypy."""
     text = path.read_text()
     yield from ("a silenced type check" for line in text.splitlines() if "type: ignore" in line)
     for node in ast.walk(ast.parse(text)):
@@ -72,7 +72,7 @@ def test_an_import_of_more_than_a_view_is_found(tmp_path: Path) -> None:
 
 
 def nouns(store: type) -> dict[str, type]:
-    """The protocols of a store's nouns."""
+    """Returns the protocols of a store's nouns by name."""
     properties = {name: each for name, each in vars(store).items() if isinstance(each, property)}
     return {
         name: typing.get_type_hints(each.fget)["return"]

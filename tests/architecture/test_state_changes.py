@@ -1,7 +1,7 @@
-"""The states of jobs, units of work and runs are set by `synergy.lifecycle` alone.
+"""Only `synergy.lifecycle` sets the states of jobs, units of work and runs.
 
-Stores map rows, and compare and swap what they are asked for; every other module asks `lifecycle`
-for a move, and so its tables.
+Stores only map rows, and compare and swap as requested; every other module asks `lifecycle` for a
+move, which its tables must allow.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 MAY = ("synergy/lifecycle/", "synergy/storage/")
-OF_OTHER_THINGS = {  # states of slots and operations, which have machines of their own
+OF_OTHER_THINGS = {  # states of slots and operations, which have their own state machines
     "synergy/supervisor/process_slots.py",
     "synergy/commands/operations.py",
 }
@@ -23,7 +23,7 @@ BEFORE_STATE = {"Run": 0, "UnitOfWork": 9}  # arguments that may stand before th
 
 
 def violations(source: str) -> Iterator[str]:
-    """The lines that set a state, as `<line>: <code>`."""
+    """Yields the lines that set a state, as `<line>: <code>`."""
     for node in ast.walk(ast.parse(source)):
         if _sets_state(node):
             yield f"{node.lineno}: {ast.unparse(node)}"
@@ -41,7 +41,7 @@ def _sets_state(node: ast.AST) -> bool:
 
 
 def _is_state_of_another(target: ast.expr) -> bool:
-    """An error, for one, has a state of its own."""
+    """Whether a target is the state of an object other than `self`."""
     is_state = isinstance(target, ast.Attribute) and target.attr == "state"
     return is_state and ast.unparse(target) != "self.state"
 
@@ -82,10 +82,10 @@ def test_only_the_lifecycle_and_the_stores_set_a_state():
         "unit.state: UnitState = UnitState.CANCELED",
     ],
 )
-def test_a_state_that_is_set_is_found(line):
+def test_the_check_finds_every_way_to_set_a_state(line):
     assert list(violations(line)) != []
 
 
-def test_looking_at_a_state_is_allowed():
+def test_reading_a_state_is_allowed():
     source = "run = Run(id='r')\nif run.state is LAUNCHED: show(state=run.state.value)"
     assert list(violations(source)) == []

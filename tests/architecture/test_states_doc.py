@@ -1,6 +1,6 @@
-"""docs/states.md is generated from the tables of moves, and this fails when it is stale.
+"""docs/states.md is generated from the tables of moves; the test fails when it is out of date.
 
-To write it anew: `python -m tests.architecture.test_states_doc`.
+To generate it again: `python -m tests.architecture.test_states_doc`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def render() -> str:
     return "\n".join([HEAD, *tables])
 
 
-def test_the_document_is_in_step_with_the_tables():
+def test_the_document_lists_the_moves_of_the_tables():
     assert DOC.read_text() == render()
 
 

@@ -151,7 +151,7 @@ def _fill_documents(store: Store) -> None:
 
 
 def _fill_schedules(store: Store) -> None:
-    """Adds edited, removed and recreated schedules, runs in every state, short and long payloads."""
+    """Adds edited, removed and recreated schedules, runs in every state, and payloads."""
     schedules = [a_schedule(f"{name}, é", keys=(f"FILE|/{name}", "ALL|")) for name in "cab"]
     store.schedules.create([*schedules, a_schedule(wake_at=NOW, definition={"a.$": [1.5]})], "me")
     assert store.schedules.remove(the_schedule(store, "a, é"), "", "me", NOW)

@@ -1,4 +1,4 @@
-"""When a request is sent again; instants worked out by hand."""
+"""When a request is sent again; the expected instants are computed by hand."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def a_failure(status: int | None = 500, **more: object) -> Response:
     return Response(**given)  # type: ignore[arg-type]
 
 
-def test_all_attempts_of_five_minutes() -> None:
-    """Pauses 1, 2, 4, 8, 16, 32, then 60, a fifth of the budget; the last one fits no more."""
+def test_pauses_double_up_to_a_fifth_of_the_budget() -> None:
+    """Pauses are 1, 2, 4, 8, 16, 32, then 60 s, a fifth of 300 s; a further one would exceed it."""
     begun, now = [0.0], NOW
     while due := next_attempt(len(begun), NOW, now, a_failure()):
         begun.append((due - NOW).total_seconds())
@@ -37,7 +37,7 @@ def test_the_budget_ends_inclusively_and_counts_from_the_first_attempt() -> None
 
 
 @pytest.mark.parametrize(("jitter", "seconds"), [(-1, 3.2), (-0.5, 3.6), (0, 4.0), (1, 4.8)])
-def test_jitter(jitter: float, seconds: float) -> None:
+def test_jitter_shifts_the_retry_by_up_to_a_fifth(jitter: float, seconds: float) -> None:
     due = next_attempt(3, NOW, NOW, a_failure(), jitter=jitter)
     assert due == NOW + timedelta(seconds=seconds)
 
@@ -45,12 +45,12 @@ def test_jitter(jitter: float, seconds: float) -> None:
 @pytest.mark.parametrize(
     ("wish", "seconds"), [(0.0, 2.0), (1.0, 2.0), (2.5, 2.5), (300.0, 300.0), (300.5, None)]
 )
-def test_a_receiver_is_not_asked_before_it_wants_to_be(wish: float, seconds: float | None) -> None:
+def test_a_retry_does_not_come_before_retry_after(wish: float, seconds: float | None) -> None:
     due = next_attempt(2, NOW, NOW, a_failure(503, retry_after=wish))
     assert due == (None if seconds is None else NOW + timedelta(seconds=seconds))
 
 
-def test_an_hour_with_a_budget_of_a_day() -> None:
+def test_retry_after_may_delay_for_an_hour_within_a_longer_budget() -> None:
     due = next_attempt(1, NOW, NOW, a_failure(429, retry_after=3600.0), budget=86_400)
     assert due == NOW + timedelta(hours=1)
 
@@ -73,10 +73,10 @@ def test_lasting_failures_are_tried_three_times(status: int, attempts: int) -> N
         a_failure(None, may_retry=False, outcome=SendOutcome.BLOCKED),
     ],
 )
-def test_never_again(answer: Response) -> None:
+def test_successes_and_final_failures_are_not_retried(answer: Response) -> None:
     assert next_attempt(1, NOW, NOW, answer) is None
 
 
-def test_no_budget_is_one_attempt() -> None:
+def test_without_a_budget_there_is_one_attempt() -> None:
     assert next_attempt(1, NOW, NOW, a_failure(), budget=0) is None
     assert next_attempt(10_000, NOW, NOW, a_failure(), budget=1e9) is not None

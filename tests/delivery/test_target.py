@@ -1,4 +1,4 @@
-"""What targets mean, and why others are refused."""
+"""Targets are parsed into their parts; malformed ones are refused with the reason."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ ARN = "arn:aws:sns:eu-west-1:123456789012"
         ("https://example.com/" + "x" * 2_028, "webhook", "https://example.com:443"),
     ],
 )  # fmt: skip
-def test_destination(url: str, kind: str, destination: str) -> None:
+def test_the_destination_of_a_target_omits_secrets_and_paths(
+    url: str, kind: str, destination: str
+) -> None:
     target = parse_target(url)
     assert (target.url, target.kind, target.destination) == (url, kind, destination)
     assert "s3cret" not in repr(target)
@@ -124,7 +126,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("url", "reason"), REFUSED.items(), ids=range(len(REFUSED)))
-def test_refused_with_the_reason(url: str, reason: str) -> None:
+def test_malformed_targets_are_refused_with_the_reason(url: str, reason: str) -> None:
     with pytest.raises(InvalidValue) as refused:
         parse_target(url)
     text = str(refused.value)

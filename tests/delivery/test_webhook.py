@@ -1,4 +1,4 @@
-"""Requests of webhooks, and answers that count as success or failure."""
+"""Requests of webhooks, and which answers count as success or failure."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def test_the_request_that_a_receiver_gets(services_with: MakeServices) -> None:
     [call] = receiver.calls
     assert call.line == "POST /in/a%20b?token=s3cret&x=1 HTTP/1.1"
     assert call.body == b"\x00\xff body"
-    told = call.headers
-    assert told.pop("accept") == "*/*"
-    assert told.pop("user-agent").startswith("synergy/")
-    assert told == {
+    headers = call.headers
+    assert headers.pop("accept") == "*/*"
+    assert headers.pop("user-agent").startswith("synergy/")
+    assert headers == {
         "host": f"receiver.test:{receiver.port}",
         "content-length": "7",
         "content-type": "application/json",
@@ -52,7 +52,7 @@ def test_the_request_that_a_receiver_gets(services_with: MakeServices) -> None:
     }
 
 
-def test_the_content_type_that_was_said(services: Services) -> None:
+def test_a_given_content_type_is_sent_unchanged(services: Services) -> None:
     with receiving(answers()) as receiver:
         answer = services.send(
             f"http://127.0.0.1:{receiver.port}", content_type="text/csv; header=no"
@@ -62,15 +62,15 @@ def test_the_content_type_that_was_said(services: Services) -> None:
     assert receiver.calls[0].line == "POST / HTTP/1.1"
 
 
-def test_two_live_secrets_sign_what_is_sent_now(services_with: MakeServices) -> None:
+def test_a_request_is_signed_with_every_current_secret(services_with: MakeServices) -> None:
     raw = b"an old key, 24 bytes ..."
     services = services_with(secrets=("whsec_" + base64.b64encode(raw).decode(), "new"))
     services.clock.advance(90)
     with receiving(answers()) as receiver:
         services.send(f"http://127.0.0.1:{receiver.port}/", body=b"{}", key="run-9", attempt=2)
-    told = receiver.calls[0].headers
+    headers = receiver.calls[0].headers
     timestamp = str(int(NOW.timestamp()) + 90)
-    assert told["webhook-timestamp"] == timestamp
+    assert headers["webhook-timestamp"] == timestamp
     expected = []
     for secret in (raw, b"new"):
         mac = hmac.new(secret, digestmod=hashlib.sha256)
@@ -78,7 +78,7 @@ def test_two_live_secrets_sign_what_is_sent_now(services_with: MakeServices) -> 
         mac.update(timestamp.encode() + b".")
         mac.update(b"{}")
         expected.append("v1," + base64.b64encode(mac.digest()).decode())
-    assert told["webhook-signature"].split(" ") == expected
+    assert headers["webhook-signature"].split(" ") == expected
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_two_live_secrets_sign_what_is_sent_now(services_with: MakeServices) -> 
         ("999 Whatever", True, False, False),
     ],
 )
-def test_a_status_that_is_no_success(
+def test_each_failure_status_says_whether_to_retry_or_disable(
     services: Services, status: str, may_retry: bool, is_lasting: bool, disables: bool
 ) -> None:
     with receiving(answers(status, b"no")) as receiver:
@@ -108,7 +108,7 @@ def test_a_status_that_is_no_success(
         is_lasting,
         disables,
     )
-    assert answer.body == ("" if status.startswith("304") else "no")  # which has none
+    assert answer.body == ("" if status.startswith("304") else "no")  # a 304 has no body
     assert f"answers {status[:3]}" in answer.error
 
 
@@ -136,7 +136,7 @@ def test_a_redirect_is_a_failure_and_not_followed(services: Services, status: st
         ("500 Broken", "Retry-After: 7", None),
     ],
 )
-def test_retry_after_is_heeded(
+def test_retry_after_is_read_from_answers_429_and_503(
     services: Services, status: str, header: str, wish: float | None
 ) -> None:
     with receiving(answers(status, b"", header)) as receiver:
@@ -148,13 +148,13 @@ def test_unusual_retry_after_headers_are_bounded_or_ignored(wish: str) -> None:
     assert seconds_of(wish, NOW) == (3600.0 if wish.startswith("9") else None)
 
 
-def test_a_long_answer_is_cut(services: Services) -> None:
+def test_a_long_answer_is_truncated(services: Services) -> None:
     with receiving(answers("200 OK", b"ab" * 5_000_000)) as receiver:
         answer = services.send(f"http://127.0.0.1:{receiver.port}/")
     assert (answer.ok, answer.body) == (True, "ab" * 2_048)
 
 
-def test_a_long_refusal_is_cut(services: Services) -> None:
+def test_a_long_error_answer_is_truncated(services: Services) -> None:
     with receiving(answers("500 Broken", "é".encode() * 5_000_000)) as receiver:
         answer = services.send(f"http://127.0.0.1:{receiver.port}/")
     assert (answer.outcome, answer.body) == ("refused", "é" * 2_048)
@@ -194,13 +194,13 @@ def test_unsendable_requests_are_not_sent(
     assert receiver.connections == 0
 
 
-def test_special_characters_in_ids_and_names_split_no_header(services: Services) -> None:
+def test_special_characters_in_ids_and_names_are_encoded_in_headers(services: Services) -> None:
     with receiving(answers()) as receiver:
         services.send(f"http://127.0.0.1:{receiver.port}/", key="a\r\nX-B: c", schedule="日\n")
-    told = receiver.calls[0].headers
-    assert told["idempotency-key"] == told["webhook-id"] == "a%0D%0AX-B:%20c"
-    assert told["x-synergy-schedule"] == "%E6%97%A5%0A"
-    assert "x-b" not in told
+    headers = receiver.calls[0].headers
+    assert headers["idempotency-key"] == headers["webhook-id"] == "a%0D%0AX-B:%20c"
+    assert headers["x-synergy-schedule"] == "%E6%97%A5%0A"
+    assert "x-b" not in headers
 
 
 def test_no_secret_of_a_url_is_logged(services: Services, caplog: pytest.LogCaptureFixture) -> None:
@@ -233,5 +233,5 @@ def test_dates_without_a_zone_are_utc() -> None:
 
 
 def test_sniffio_is_installed_for_httpcore() -> None:
-    """It does so eight times; looking for what is missing costs more than the rest."""
+    """httpcore tries to import it for each request; a failing import is slow."""
     assert importlib.util.find_spec("sniffio")

@@ -1,4 +1,4 @@
-"""Receivers that hang up, are slow, do not end or cannot be reached."""
+"""Receivers that disconnect, are slow, send without end or cannot be reached."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.servers.ports import free_port
         (b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n", None),
     ],
 )
-def test_half_an_answer_or_none_is_a_failure(
+def test_an_incomplete_or_malformed_answer_is_a_failure(
     services: Services, data: bytes, status: int | None
 ) -> None:
     with receiving(says(data)) as receiver:
@@ -36,14 +36,14 @@ def test_half_an_answer_or_none_is_a_failure(
     assert answer.error
 
 
-def test_a_receiver_that_closes_without_reading(services: Services) -> None:
+def test_a_receiver_that_closes_without_reading_is_a_failure(services: Services) -> None:
     with receiving(says(b""), reads=False) as receiver:
         answer = services.send(f"http://127.0.0.1:{receiver.port}/", body=b"x" * 5_000_000)
     assert (answer.ok, answer.outcome, answer.may_retry) == (False, "failed", True)
 
 
-def test_an_answer_without_end_is_left(services_with: MakeServices) -> None:
-    """Once there is enough of it, long before the deadline."""
+def test_an_endless_answer_is_aborted_once_enough_is_read(services_with: MakeServices) -> None:
+    """The rest is not read, and the deadline is not awaited."""
     head = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000000\r\n\r\n"
     left = threading.Event()
 
@@ -61,7 +61,7 @@ def test_an_answer_without_end_is_left(services_with: MakeServices) -> None:
         assert left.wait(LIMIT)
 
 
-def test_an_answer_that_is_compressed_is_not_blown_up(services: Services) -> None:
+def test_a_compressed_answer_is_not_decompressed(services: Services) -> None:
     with receiving(answers("200 OK", b"\x1f\x8b\x08", "Content-Encoding: gzip")) as receiver:
         answer = services.send(f"http://127.0.0.1:{receiver.port}/")
     assert (answer.ok, answer.body) == (True, "\x1f\ufffd\x08")
@@ -88,7 +88,7 @@ def test_a_slow_endless_answer_ends_at_the_deadline(
     assert answer.outcome == "timeout"
 
 
-def test_a_receiver_that_does_not_answer(services_with: MakeServices) -> None:
+def test_a_receiver_that_does_not_answer_is_a_timeout(services_with: MakeServices) -> None:
     with receiving(hangs) as receiver:
         for options in ({"total": 0.2}, {"read": 0.2}):
             answer = services_with(**options).send(f"http://127.0.0.1:{receiver.port}/")
@@ -96,7 +96,7 @@ def test_a_receiver_that_does_not_answer(services_with: MakeServices) -> None:
             assert "0.2 s" in answer.error
 
 
-def test_a_receiver_that_accepts_and_does_not_read(services_with: MakeServices) -> None:
+def test_a_receiver_that_does_not_read_is_a_timeout(services_with: MakeServices) -> None:
     with receiving(lambda _, receiver: receiver.gate.wait(), reads=False) as receiver:
         answer = services_with(total=0.3).send(
             f"http://127.0.0.1:{receiver.port}/", body=b"x" * 16_777_215
@@ -113,7 +113,7 @@ def test_a_port_without_a_listener_is_reported(services: Services) -> None:
     assert "s3cret" not in answer.error
 
 
-def test_the_next_address_is_tried_where_the_first_does_not_answer(
+def test_the_next_address_is_tried_if_the_first_refuses(
     services_with: MakeServices,
 ) -> None:
     services = services_with({"two.test": ["127.0.0.2", "127.0.0.1"]})

@@ -1,8 +1,8 @@
-"""The system of every lesson: days of a site are made from its hours, days of a client from both.
+"""The system of all lessons: a site's days are made from its hours, a client's days from those.
 
-Everything runs in this thread: the store is in memory, the clock stands still unless a test turns
-it, and workers work when they are told to. The timetable begins on 17 May 2015 at midnight, UTC; it
-is noon of 18 May.
+Everything runs in this thread: the store is in memory, the clock moves only when a test advances
+it, and workers work only when a test calls them. The timetable begins on 17 May 2015 at midnight,
+UTC; it is noon of 18 May.
 """
 
 from __future__ import annotations

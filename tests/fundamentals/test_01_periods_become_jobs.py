@@ -1,4 +1,4 @@
-"""Time is divided into periods. Each period of each process is a job: is this period done?"""
+"""Time is divided into periods. Each period of each process is a job, which records its state."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ def use_up_the_attempts(system: SchedulerHarness) -> None:
     for _ in range(2):
         system.schedule()
         system.work("SiteHour", work=fail)
-        system.advance(120)  # the pause before the next attempt, and the collector
+        system.advance(120)  # past the pause before the next attempt, and a turn of the collector
     system.new_workers()
 
 
@@ -26,13 +26,13 @@ def test_the_period_is_failed_and_says_why(system):
     assert "no such disk" in system.why("SiteHour", "2015051709").text
 
 
-def test_what_needs_it_waits(system):
+def test_jobs_that_need_the_failed_period_wait(system):
     use_up_the_attempts(system)
     assert not system.state("SiteDay", "2015051700").is_finished
     assert not system.audit().is_clean
 
 
-def test_an_operator_tries_it_again(system):
+def test_an_operator_can_retry_the_period(system):
     use_up_the_attempts(system)
     system.act(BulkVerb.RETRY, "SiteHour", "2015051709")
     system.settle()
@@ -40,7 +40,7 @@ def test_an_operator_tries_it_again(system):
     assert system.rows("days") == {"2015051700": 3}
 
 
-def test_or_decides_to_do_without_it(system):
+def test_an_operator_can_skip_the_period(system):
     use_up_the_attempts(system)
     system.act(BulkVerb.SKIP, "SiteHour", "2015051709")
     system.settle()

@@ -1,4 +1,4 @@
-"""A job that is started over takes along its ancestors, its dependants and theirs: the cascade."""
+"""Starting a job over also starts over all jobs made from its result: the cascade."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_the_preview_shows_exactly_the_cascade(finished):
     assert finished.state("SiteHour", "2015051709") is JobState.PROCESSED
 
 
-def test_every_job_of_it_is_done_again_in_a_new_generation(finished):
+def test_every_job_of_the_cascade_is_done_again_in_a_new_generation(finished):
     finished.act(BulkVerb.REPROCESS, "SiteHour", "2015051709")
     assert {finished.state(*job) for job in CASCADE} == {JobState.EMBRYO}
     finished.settle()

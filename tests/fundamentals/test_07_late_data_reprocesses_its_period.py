@@ -5,7 +5,7 @@ from __future__ import annotations
 from synergy.model.job import JobState
 
 
-def test_nothing_is_lost_that_comes_later(system):
+def test_late_data_reaches_all_results(system):
     system.write("visits", "2015051709", n=3)
     system.settle()
     assert system.rows("clients") == {"2015051700": 3}

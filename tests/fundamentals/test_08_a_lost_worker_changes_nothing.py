@@ -1,4 +1,4 @@
-"""Every attempt has a number. A result counts only if its attempt is the newest: the fence."""
+"""Every attempt has a number. Only the result of the newest attempt is accepted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A schedule makes one run for each due time, whatever crashes, and says why if it makes none."""
+"""A schedule creates one run for each due time, even after crashes; a skipped run has a reason."""
 
 from __future__ import annotations
 

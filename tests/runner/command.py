@@ -67,7 +67,7 @@ def add(subparsers: Any) -> None:
     def take_all(
         words: Sequence[str], namespace: argparse.Namespace | None = None
     ) -> tuple[argparse.Namespace, list[str]]:
-        """Pytest's options are not ours to know, so all words but `-h` are its arguments."""
+        """Passes all words but `-h` to pytest: argparse does not know its options."""
         if {"-h", "--help"} & set(words):
             parser.print_help()
             parser.exit()
@@ -80,10 +80,10 @@ def add(subparsers: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Runs the steps, all of them even if one fails; 1 if any did."""
+    """Runs all steps, even if one fails; returns 1 if any failed."""
     if arguments.words:
         return _pytest(arguments.words)
-    with ThreadPoolExecutor(1) as beside:  # they have one processor's work, tests leave gaps
+    with ThreadPoolExecutor(1) as beside:  # the steps use one processor while tests wait
         steps = beside.submit(_failed_steps)
         summary = Runner(HERE).run(PARTS)
     failed = steps.result()
@@ -114,5 +114,5 @@ def _pytest(words: Sequence[str]) -> int:
 
 
 def _module(command: Sequence[str]) -> int:
-    """The exit code of a module that is run in the project."""
+    """Runs a module in the folder of the project; returns its exit code."""
     return subprocess.run([sys.executable, "-m", *command], cwd=HERE, check=False).returncode

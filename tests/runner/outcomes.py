@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 FILE = "SYNERGY_TEST_OUTCOMES"
-STORY = "story"  # a mark: the tests of a module build on one another and are repeated together
+STORY = "story"  # a mark: the tests of the module depend on one another and are repeated together
 
 
 def pytest_configure(config: Any) -> None:

@@ -1,10 +1,10 @@
-"""Parts of the tests, which run side by side, and a second try for what failed on luck.
+"""Parts of the tests, which run at the same time, and a second try for tests of real processes.
 
-A part is a process of pytest. As many run at a time as there are lanes, and whichever lane is free
-takes the next part, so that all end at about the same time if the longest come first.
+A part is a process of pytest. Each lane runs one part at a time and then takes the next one, so all
+lanes end at about the same time if the longest parts come first.
 
-What a test of real processes says depends on the machine too. One that fails is tried once more,
-alone, when everything else has ended. Tests within a process have no such excuse.
+Tests of real processes can fail because the machine is slow. Such a failed test is repeated once,
+alone, after all parts have ended. Tests within a process are not repeated.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from synergy.cli.output import colour, say
 from synergy.clock import SystemClock
 from tests.runner import outcomes
 
-LANES = (os.cpu_count() or 1) + 1  # one more than can work: tests of real processes wait a lot
-SOUND = (0, 5)  # pytest's codes of success: 5 means that there was nothing to do
+LANES = (os.cpu_count() or 1) + 1  # one more than processors: tests of real processes wait a lot
+SOUND = (0, 5)  # exit codes of pytest for success; 5: no tests were collected
 _WORST = ("failed", "skipped", "passed")
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Arguments of pytest; `is_real`: its tests are of real processes, and have a second try."""
+    """Arguments of pytest; `is_real`: the tests start real processes and get a second try."""
 
     name: str
     words: tuple[str, ...]
@@ -41,7 +41,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a test ended, or a module that could not be read."""
+    """The outcome of a test, or of a module that could not be imported."""
 
     test: str
     outcome: str
@@ -50,7 +50,7 @@ class Outcome:
 
     @property
     def again(self) -> str:
-        """What is run if it is tried again."""
+        """The test or module to run for a second try."""
         return self.test.partition("::")[0] if self.is_story else self.test
 
 
@@ -69,13 +69,13 @@ class Ended:
 
     @property
     def is_broken(self) -> bool:
-        """Whether pytest itself failed: no test says why."""
+        """Whether pytest failed although no test did."""
         return self.code not in SOUND and not self.failed
 
 
 @dataclass
 class Summary:
-    """What came of all parts; tests that failed at first are `unsteady` if they passed later."""
+    """The results of all parts; tests that passed only at the second try are `unsteady`."""
 
     ended: list[Ended]
     seconds: float
@@ -98,7 +98,7 @@ class Runner:
         self._speaks = Lock()
 
     def run(self, parts: Sequence[Part]) -> Summary:
-        """Runs all parts, and again what may have failed on luck; says what came of it."""
+        """Runs all parts, repeats failed tests of real processes, and returns the results."""
         begun = self._clock.monotonic()
         with tempfile.TemporaryDirectory() as compiled:
             self._environ = _that_compiles_once(compiled)
@@ -149,23 +149,23 @@ class Runner:
 
 
 def _that_compiles_once(folder: str) -> dict[str, str]:
-    """The environment of tests, whose processes share what Python compiled, kept in `folder`.
+    """Returns the environment of the tests, in which processes share compiled code in `folder`.
 
-    A machine may have asked Python to keep nothing, as images of containers do. Every process of
-    every test would compile all that it imports then, which takes as long as the import itself. Who
-    has named a folder himself has his own.
+    Images of containers often set PYTHONDONTWRITEBYTECODE. Then every process of every test would
+    compile all that it imports, which doubles the time of imports. A folder that the environment
+    names already is kept.
     """
     kept = {name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     return {"PYTHONPYCACHEPREFIX": folder, **kept}
 
 
 def _compare(first: Ended, module: str, second: Ended, summary: Summary) -> None:
-    """Both outcomes of each test of a module that failed at first."""
+    """Reports both outcomes of each test that failed at first, and records them in `summary`."""
     for test in first.failed:
         if test.test.partition("::")[0] != module:
             continue
         found = second.tests.get(test.test)
-        # A module that could be read at last has no outcome of its own, but its tests have.
+        # A module that can be imported now has no outcome of its own, but its tests have.
         is_read = "::" not in test.test and second.code == 0
         outcome = found.outcome if found else "passed" if is_read else "not run"
         say(f"{test.test}: failed, and then alone: {outcome}")
@@ -175,7 +175,7 @@ def _compare(first: Ended, module: str, second: Ended, summary: Summary) -> None
 
 
 def _read(file: Path) -> dict[str, Outcome]:
-    """The outcome of each test: the worst, if its parts ended in several ways."""
+    """Returns the outcome of each test: the worst, if setup, call and teardown differ."""
     found: dict[str, Outcome] = {}
     for line in file.read_text(encoding="utf-8").splitlines():
         one = Outcome(**json.loads(line))
@@ -186,7 +186,7 @@ def _read(file: Path) -> dict[str, Outcome]:
 
 
 def _show(ended: Ended, said: str) -> None:
-    """What pytest said if something failed, and how many tests ended how."""
+    """Prints the output of pytest if something failed, and the numbers of outcomes."""
     if ended.failed or ended.is_broken:
         say(said.rstrip())
     is_sound = not (ended.failed or ended.is_broken)
@@ -205,7 +205,7 @@ def _counted(ended: Iterable[Ended]) -> str:
 
 
 def conclude(summary: Summary) -> None:
-    """Says what was skipped and why, what is unsteady, what failed, and totals."""
+    """Prints skipped tests with reasons, failed and unsteady tests, and totals."""
     reasons = Counter(
         test.reason.removeprefix("Skipped: ")
         for one in summary.ended

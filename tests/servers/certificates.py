@@ -1,4 +1,4 @@
-"""Certificates of an authority of our own."""
+"""Certificates signed by an authority of the tests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _HOSTS = "subjectAltName=DNS:localhost,IP:127.0.0.1"
 
 
 class Authority:
-    """Signs certificates; its own is `cacertfile`."""
+    """Signs certificates; `cacertfile` is its own certificate."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self._folder = folder
@@ -21,7 +21,7 @@ class Authority:
         self._make(self.cacertfile, self._key, "-subj", f"/CN={name}")
 
     def sign(self, name: str, hosts: str = _HOSTS) -> tuple[Path, Path]:
-        """A certificate and its key."""
+        """Returns a new certificate and its key."""
         certificate, key = self._folder / f"{name}.pem", self._folder / f"{name}.key"
         signer = ("-CA", str(self.cacertfile), "-CAkey", str(self._key))
         self._make(certificate, key, "-subj", f"/CN={name}", "-addext", hosts, *signer)
@@ -37,7 +37,7 @@ class Authority:
 
 
 def encrypted(key: Path) -> Path:
-    """The same key, for which a password is needed."""
+    """Returns a copy of the key that is encrypted with a password."""
     locked = key.with_suffix(".locked")
     command = [openssl(), "pkcs8", "-topk8", "-in", str(key), "-out", str(locked)]
     subprocess.run([*command, "-passout", "pass:secret"], capture_output=True, check=True)
@@ -45,5 +45,5 @@ def encrypted(key: Path) -> Path:
 
 
 def openssl() -> str:
-    """The program that makes certificates."""
+    """Returns the path of the program that makes certificates."""
     return program("openssl", "install openssl")

@@ -1,7 +1,7 @@
-"""The program that stands for MongoDB: FerretDB and a gate before it, built by Go.
+"""The program that replaces MongoDB in tests: FerretDB behind a gate, built by Go.
 
-`python3 -m tests.servers.ferretdb_program` builds it beforehand. Standard library alone, so that
-this may be done while the packages of tests are fetched.
+`python3 -m tests.servers.ferretdb_program` builds it beforehand. It uses only the standard library,
+so that it can run while the packages of the tests are being installed.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from pathlib import Path
 SOURCE = Path(__file__).parent / "ferretdb"
 FERRETDB = "github.com/FerretDB/FerretDB"
 NARROWED = SOURCE / "narrowed" / "narrowed.go"
-LIMIT = 900  # seconds, on a machine that has to fetch and compile everything
-UNUSED = (  # of FerretDB: what only these files need is a third of all that would be compiled
+LIMIT = 900  # seconds; a bound for downloading and compiling everything
+UNUSED = (  # files of FerretDB; their dependencies are a third of all that would be compiled
     "handler/registry/mysql.go",
     "handler/registry/postgresql.go",
     "util/logging/pgx.go",
     "util/observability/observability.go",
 )
 _VALUE = """DefaultColumn + `->>'$."_id"'`"""
-CHANGES = {  # of FerretDB, by file: from where to where, and what stands there instead
+CHANGES = {  # in FerretDB, by file: begin and end of the replaced text, and its replacement
     "backends/sqlite/collection.go": (
         (
             "\tif params.Filter.Len() == 1 {",
@@ -37,7 +37,7 @@ CHANGES = {  # of FerretDB, by file: from where to where, and what stands there 
         ),
         ("prepareOrderByClause(", "\n", "ordered(params.Sort, meta.Capped())"),
     ),
-    # The column as it stands in the index of all `_id`s, which SQLite did not use; and the values.
+    # The column as the index on `_id` spells it, or SQLite would not use it; and the values.
     "backends/sqlite/metadata/metadata.go": (
         (
             "DefaultColumn + \"->'$._id'\"",
@@ -53,7 +53,7 @@ CHANGES = {  # of FerretDB, by file: from where to where, and what stands there 
             ' tableName+"_ordered", tableName, IDValue)\n',
         ),
     ),
-    # Documents come in the order of their `_id`, if that is asked for, and need no sorting.
+    # If the order of `_id` is requested, documents are read in that order and not sorted.
     "handler/msg_find.go": (
         (
             '\t\tif params.Sort.Keys()[0] != "$natural" {',
@@ -66,15 +66,15 @@ CHANGES = {  # of FerretDB, by file: from where to where, and what stands there 
         ),
     ),
 }
-QUICKLY = ("-gcflags=all=-dwarf=false", "-ldflags=-s -w")  # without what only debuggers read
+WITHOUT_DEBUG_DATA = ("-gcflags=all=-dwarf=false", "-ldflags=-s -w")  # compiles faster
 
 
 class NotBuilt(Exception):
-    """There is no such program, and why."""
+    """The program could not be built, with the reason."""
 
 
 def built() -> Path:
-    """The program, built once for each state of its source."""
+    """Returns the path of the program, which is built once for each state of its source."""
     sources = [*sorted(SOURCE.rglob("*.go")), SOURCE / "go.mod", SOURCE / "go.sum", Path(__file__)]
     state = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "synergy-tests"
@@ -96,14 +96,14 @@ def _build(program: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         modfile = _with_changes(go, Path(folder))
         place = ("-modfile", str(modfile), "-o", str(unfinished))
-        _go(go, "build", *QUICKLY, *place, ".")
+        _go(go, "build", *WITHOUT_DEBUG_DATA, *place, ".")
     unfinished.rename(program)
 
 
 def _with_changes(go: str, folder: Path) -> Path:
-    """A go.mod that names a copy of FerretDB whose filters are said to SQLite as well.
+    """Writes a go.mod that names a copy of FerretDB which passes filters on to SQLite.
 
-    The copy has no backend but SQLite's.
+    The copy has only the SQLite backend.
     """
     found = json.loads(_go(go, "mod", "download", "-json", FERRETDB))["Dir"]
     copy = shutil.copytree(found, folder / "ferretdb", copy_function=shutil.copyfile)
@@ -116,14 +116,14 @@ def _with_changes(go: str, folder: Path) -> Path:
     package.chmod(0o755)
     shutil.copyfile(NARROWED, package / NARROWED.name)
     modfile = folder / "go.mod"
-    told = (SOURCE / "go.mod").read_text(encoding="utf-8")
-    modfile.write_text(f"{told}\nreplace {FERRETDB} => {copy}\n", encoding="utf-8")
+    given = (SOURCE / "go.mod").read_text(encoding="utf-8")
+    modfile.write_text(f"{given}\nreplace {FERRETDB} => {copy}\n", encoding="utf-8")
     shutil.copyfile(SOURCE / "go.sum", folder / "go.sum")
     return modfile
 
 
 def _change(path: Path, changes: Sequence[tuple[str, str, str]]) -> None:
-    """Puts in place of each stretch, from a beginning up to an end, what is said there."""
+    """Replaces each stretch of text, from its begin up to its end."""
     text = path.read_text(encoding="utf-8")
     for begin, end, instead in changes:
         first = text.index(begin)
@@ -134,7 +134,7 @@ def _change(path: Path, changes: Sequence[tuple[str, str, str]]) -> None:
 
 
 def _go(go: str, *words: str) -> str:
-    """What a command of Go says."""
+    """Returns the output of a command of Go."""
     done = subprocess.run(
         [go, *words],
         cwd=SOURCE,

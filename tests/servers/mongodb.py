@@ -1,9 +1,9 @@
-"""A MongoDB to test with: the one that is named, an own `mongod`, or else FerretDB.
+"""A MongoDB to test with: a given server, a `mongod` of the tests, or else FerretDB.
 
-`SYNERGY_TEST_MONGODB` names a server that is there already, for example
+`SYNERGY_TEST_MONGODB` names a running server, for example
 `mongodb://user:password@host:27017/`; each test has a database of its own on it. Without it a
 `mongod` on the PATH is started, or FerretDB behind a gate (`ferretdb/`), which Go builds once
-into the user's cache. Where none of them can be had, tests are skipped; see `tests/missing.py`.
+into the user's cache. If none of them is available, tests are skipped; see `tests/missing.py`.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from tests.servers import ferretdb_program
 from tests.servers.ports import free_port
 
 GIVEN = "SYNERGY_TEST_MONGODB"
-LAYOUT = "layout"  # the document that says how a store is laid out
-START_LIMIT = 60
-STOP_LIMIT = 20
-GARBAGE = "400"  # percent of what FerretDB keeps: memory for time, as it reads everything anew
+LAYOUT = "layout"  # the id of the document with the layout of a store
+START_LIMIT = 60  # seconds
+STOP_LIMIT = 20  # seconds
+GARBAGE = "400"  # percent: FerretDB reads a lot, so it collects garbage less often
 
 
 def _new_name() -> str:
@@ -49,26 +49,26 @@ class Server:
     shared: str = field(default_factory=_new_name)
 
     def database(self, name: str) -> str:
-        """The URL of a database on it."""
+        """Returns the URL of a database on the server."""
         return urlunsplit(urlsplit(self.url)._replace(path=f"/{name}"))
 
     @contextmanager
     def fresh_database(self) -> Iterator[str]:
-        """The URL of a new database, which is dropped at the end."""
+        """Yields the URL of a new database, which is dropped at the end."""
         name = _new_name()
         yield self.database(name)
         self.drop(name)
 
     def drop(self, name: str) -> None:
-        """Drops a database, if there is one of that name."""
+        """Drops a database if it exists."""
         with _client(self.url) as client:
             client.drop_database(name)
 
     @contextmanager
     def emptied_database(self) -> Iterator[str]:
-        """The URL of the database that tests share if they do not change a store's layout.
+        """Yields the URL of a database for all tests that do not change a store's layout.
 
-        Only its documents are deleted at the end: laying out a store takes ten times as long.
+        Only its documents are deleted at the end: creating the layout takes ten times as long.
         """
         yield self.database(self.shared)
         with _client(self.url) as client:
@@ -76,14 +76,14 @@ class Server:
             for name in database.list_collection_names():
                 database[name].delete_many({"_id": {"$ne": LAYOUT}})
 
-    def told(self) -> str:
-        """The end of what it wrote into its log."""
+    def log_tail(self) -> str:
+        """Returns the end of its log."""
         return self.log.read_text(errors="replace")[-4_000:] if self.log else ""
 
 
 @contextmanager
 def running(folder: Path) -> Iterator[Server]:
-    """The server that tests share, with its data in `folder`."""
+    """Yields the server that tests share, with its data in `folder`."""
     given = os.environ.get(GIVEN)
     if given:
         server = Server(given)
@@ -97,7 +97,7 @@ def running(folder: Path) -> Iterator[Server]:
 
 @contextmanager
 def running_own(folder: Path, host: str = "127.0.0.1") -> Iterator[Server]:
-    """A server of the caller's own, which listens on this address."""
+    """Yields a new server for the caller only, which listens on `host`."""
     mongod = shutil.which("mongod")
     with (
         running_mongod(mongod, folder, host=host)
@@ -108,7 +108,7 @@ def running_own(folder: Path, host: str = "127.0.0.1") -> Iterator[Server]:
 
 
 def prepare() -> None:
-    """Makes what `running_own` starts, for those who start it where there is no internet."""
+    """Builds what `running_own` starts, so that it can be started without internet access."""
     if shutil.which("mongod") is None:
         _ferretdb()
 
@@ -117,7 +117,7 @@ def prepare() -> None:
 def running_mongod(
     program: str, folder: Path, *options: str, host: str = "127.0.0.1"
 ) -> Iterator[Server]:
-    """A standalone MongoDB."""
+    """Yields a standalone MongoDB."""
     port = free_port()
     place = ("--dbpath", _data(folder), "--bind_ip", host, "--port", str(port))
     with _started([program, *place, *options], folder / "mongod.log") as process:
@@ -128,7 +128,7 @@ def running_mongod(
 
 @contextmanager
 def running_ferretdb(folder: Path, *options: str) -> Iterator[Server]:
-    """A FerretDB; see `ferretdb/main.go` for its options."""
+    """Yields a FerretDB; see `ferretdb/main.go` for its options."""
     log = folder / "ferretdb.log"
     command = [str(_ferretdb()), "-data", _data(folder), *options]
     with _started(command, log, stdout=subprocess.PIPE) as process:
@@ -143,7 +143,7 @@ def running_ferretdb(folder: Path, *options: str) -> Iterator[Server]:
 def _started(
     command: Sequence[str], log: Path, stdout: int | None = None
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A process that ends with the block, or, reading from us, with us."""
+    """Yields a process that ends with the block, or when its input pipe closes."""
     with (
         log.open("ab") as output,
         subprocess.Popen(
@@ -173,11 +173,11 @@ def _wait_until_it_answers(server: Server) -> None:
         try:
             client.admin.command("ping")
         except PyMongoError as error:
-            pytest.fail(f"{server.url} does not answer: {error}\n{server.told()}")
+            pytest.fail(f"{server.url} does not answer: {error}\n{server.log_tail()}")
 
 
 def _first_line(output: IO[bytes], log: Path) -> str:
-    """What the server says once it listens."""
+    """Returns the line that the server prints once it listens."""
     readable, _, _ = select.select([output], [], [], START_LIMIT)
     line = output.readline().decode().strip() if readable else ""
     if not line:
@@ -191,7 +191,7 @@ def _client(url: str) -> pymongo.MongoClient[dict[str, object]]:
 
 
 def _ferretdb() -> Path:
-    """The program; where it cannot be built, there is none."""
+    """Returns the path of the program; skips the test if it cannot be built."""
     try:
         return ferretdb_program.built()
     except ferretdb_program.NotBuilt as error:

@@ -1,4 +1,4 @@
-"""Ports for servers that begin to listen later, of which nobody else is given the same."""
+"""Ports for servers that begin to listen later; no port is given out twice."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from contextlib import closing, suppress
 from random import SystemRandom
 
 _NEVER_GIVEN_OUT = (20_000, 32_000)
-_RANDOM = SystemRandom()  # the other one is seeded by tests
+_RANDOM = SystemRandom()  # tests seed the global generator
 
 _kept: list[socket.socket] = []
 
 
 def free_port(host: str = "127.0.0.1") -> int:
-    """A port that nobody listens on, and that no other test of this machine will listen on.
+    """Returns a free port that no other test on this machine is given.
 
-    It may take seconds until somebody listens, so it is none of those that systems give to
-    connections that go out; and tests that run side by side tell each other by a name which ones
-    are taken, for as long as this process lives.
+    A server may take seconds to listen, so the port is outside the range for outgoing connections.
+    Tests that run at the same time reserve ports through names of sockets, as long as the process
+    lives.
     """
     while True:
         port = _RANDOM.randrange(*_NEVER_GIVEN_OUT)

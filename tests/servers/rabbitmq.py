@@ -1,9 +1,9 @@
-"""A RabbitMQ to test with: the one that is named, or an own node of an installed one.
+"""A RabbitMQ to test with: a given server, or a node of the installed one.
 
-`SYNERGY_TEST_AMQP` names a server that is there already, for example
+`SYNERGY_TEST_AMQP` names a running server, for example
 `amqp://user:password@host:5672/`; its user must be allowed to do everything in that vhost, which
 tests fill and empty. Without it `rabbitmq-server` is started as a node of its own: its ports,
-name, data, logs and even its `epmd` are the test's. Where it is not installed, tests are
+name, data, logs and `epmd` belong to the tests. If it is not installed, tests are
 skipped; see `tests/missing.py`.
 """
 
@@ -33,30 +33,30 @@ from tests.servers.rabbitmq_node import (
     wait_until_it_answers,
 )
 
-NEEDED = "rabbitmq_prelaunch"  # the one that no RabbitMQ starts without
+NEEDED = "rabbitmq_prelaunch"  # the plugin without which RabbitMQ does not start
 LOCAL = "-kernel inet_dist_use_interface {127,0,0,1}"
-PATIENT = ("+sbwt none", "+sbwtdcpu none", "+sbwtdio none")  # who waits leaves the processor alone
+NO_BUSY_WAIT = ("+sbwt none", "+sbwtdcpu none", "+sbwtdio none")  # waiting schedulers sleep
 
 
 @dataclass(frozen=True, slots=True)
 class Broker:
-    """A running server. Those of a node of our own can be told what to do; see `Node`."""
+    """A running server; one that the tests started can be controlled through `node`."""
 
     url: str
     node: Node | None = None
 
     @contextmanager
     def emptied(self) -> Iterator[str]:
-        """Its URL, after the queues that tests name were deleted: quick, unlike a new vhost.
+        """Yields its URL after deleting the queues of tests, which is faster than a new vhost.
 
-        What this test leaves behind is deleted before the next one.
+        The queues of this test are deleted before the next one.
         """
         _empty(self.url)
         yield self.url
 
     @contextmanager
     def fresh_vhost(self) -> Iterator[str]:
-        """The URL of a new vhost, which is gone at the end; of a given server, the one it names."""
+        """Yields the URL of a new vhost, deleted at the end; a given server has only its own."""
         if self.node is None:
             with self.emptied() as url:
                 yield url
@@ -68,17 +68,17 @@ class Broker:
         self.node.ctl("delete_vhost", name)
 
     def at(self, vhost: str) -> str:
-        """The URL of a vhost on it."""
+        """Returns the URL of a vhost on the server."""
         return urlunsplit(urlsplit(self.url)._replace(path=f"/{quote(vhost, safe='')}"))
 
-    def told(self) -> str:
-        """The end of what it wrote into its log."""
-        return self.node.told() if self.node is not None else ""
+    def log_tail(self) -> str:
+        """Returns the end of its log."""
+        return self.node.log_tail() if self.node is not None else ""
 
 
 @contextmanager
 def running(folder: Path) -> Iterator[Broker]:
-    """The server that tests share, with its data in `folder`."""
+    """Yields the server that tests share, with its data in `folder`."""
     given = os.environ.get(GIVEN)
     if given:
         wait_until_it_answers(given, None)
@@ -91,7 +91,7 @@ def running(folder: Path) -> Iterator[Broker]:
 
 @contextmanager
 def running_own(folder: Path, host: str = "127.0.0.1") -> Iterator[Broker]:
-    """A node of the caller's own, which listens on this address."""
+    """Yields a new node for the caller only, which listens on `host`."""
     home()
     port = free_port(host)
     with _epmd() as epmd:
@@ -107,10 +107,10 @@ def running_own(folder: Path, host: str = "127.0.0.1") -> Iterator[Broker]:
 
 @contextmanager
 def ill_treated(shared: Broker, folder: Path) -> Iterator[Broker]:
-    """One that may be stopped, killed and emptied: the one that tests share, if it is our own.
+    """Yields a broker that may be stopped, killed and emptied: the shared one, unless it was given.
 
-    To start another takes six seconds of the processor's time; whatever happens to this one, its
-    tests leave it running, and those of others expect nothing in it.
+    Starting another takes six seconds of processor time. Tests must leave it running, and other
+    tests expect nothing in it.
     """
     if shared.node is None:
         with running_own(folder) as broker:
@@ -124,7 +124,7 @@ def ill_treated(shared: Broker, folder: Path) -> Iterator[Broker]:
 
 @contextmanager
 def _epmd() -> Iterator[int]:
-    """A register of Erlang nodes for one node; the machine's own is left alone."""
+    """Yields the port of a register of Erlang nodes; the machine's own one is not used."""
     program = shutil.which("epmd")
     if program is None:
         lacking("RabbitMQ", REMEDY)
@@ -155,7 +155,7 @@ def _environ(folder: Path, host: str, port: int, epmd: int) -> dict[str, str]:
     config.write_text("\n".join(lines) + "\n")
     (folder / "plugins").write_text("[].\n")
     own = {
-        "HOME": str(folder),  # where the cookie lies
+        "HOME": str(folder),  # the folder of the cookie
         "RABBITMQ_NODENAME": f"synergy-{port}@localhost",
         "RABBITMQ_DIST_PORT": str(free_port()),
         "RABBITMQ_MNESIA_BASE": str(folder / "data"),
@@ -165,7 +165,7 @@ def _environ(folder: Path, host: str, port: int, epmd: int) -> dict[str, str]:
         "RABBITMQ_CONF_ENV_FILE": str(folder / "none"),
         "RABBITMQ_ENABLED_PLUGINS_FILE": str(folder / "plugins"),
         "RABBITMQ_PLUGINS_DIR": str(_without_plugins(folder / "applications")),
-        "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": " ".join((LOCAL, *PATIENT)),
+        "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": " ".join((LOCAL, *NO_BUSY_WAIT)),
         "ERL_EPMD_PORT": str(epmd),
         "ERL_EPMD_ADDRESS": "127.0.0.1",
     }
@@ -174,9 +174,9 @@ def _environ(folder: Path, host: str, port: int, epmd: int) -> dict[str, str]:
 
 
 def _without_plugins(folder: Path) -> Path:
-    """A folder of what RabbitMQ consists of, and of no plugin.
+    """Fills a folder with the parts of RabbitMQ, without its plugins.
 
-    It looks into each that there is, used or not, which takes a second of the processor's time.
+    RabbitMQ reads all plugins, used or not, which takes a second of processor time.
     """
     folder.mkdir(exist_ok=True)
     for each in ((home() / "rabbitmq-server").resolve().parents[1] / "plugins").iterdir():
@@ -186,7 +186,7 @@ def _without_plugins(folder: Path) -> Path:
 
 
 def put(url: str, queue: str, bodies: Iterable[bytes], deployment: str) -> None:
-    """Puts messages into a process's queue, as somebody who is not Synergy might."""
+    """Puts messages into a queue of Synergy as a foreign client would."""
     properties = pika.BasicProperties(delivery_mode=2, app_id=deployment)
     with contextlib.closing(connect(url)) as connection:
         channel = connection.channel()
@@ -196,7 +196,7 @@ def put(url: str, queue: str, bodies: Iterable[bytes], deployment: str) -> None:
 
 
 def _empty(url: str) -> None:
-    """Takes away what Synergy makes there, as far as tests name it."""
+    """Deletes the queues and exchanges that tests declare."""
     with contextlib.closing(connect(url)) as connection:
         channel = connection.channel()
         for queue in ("q", "ping", "pong", "other"):

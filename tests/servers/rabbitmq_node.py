@@ -1,4 +1,4 @@
-"""A node of RabbitMQ of our own: started, told what to do, killed."""
+"""A node of RabbitMQ that the tests start, control and kill."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ GIVEN = "SYNERGY_TEST_AMQP"
 REMEDY = f"install rabbitmq-server (and Erlang's epmd), or name a server in {GIVEN}"
 HOMES = (Path("/usr/lib/rabbitmq/bin"), Path("/usr/local/sbin"), Path("/opt/homebrew/sbin"))
 STARTED = b"Server startup complete"
-START_LIMIT = 120
-STOP_LIMIT = 30
-COMMAND_LIMIT = 60
+START_LIMIT = 120  # seconds
+STOP_LIMIT = 30  # seconds
+COMMAND_LIMIT = 60  # seconds
 BY_US = '<<"a test">>'
 
 
 @dataclass(slots=True)
 class Node:
-    """A node of our own, which may be killed and started again: its data stays."""
+    """A node of the tests; it keeps its data when it is killed and started again."""
 
     folder: Path
     host: str
@@ -46,10 +46,10 @@ class Node:
         return self.folder / "rabbitmq.log"
 
     def start(self) -> None:
-        """Returns when it answers, and has started as a whole.
+        """Starts the node; returns when it answers and all of it has started.
 
-        It takes connections before `rabbitmqctl` may ask for anything. Its log says when it may;
-        to ask by connections, or by `rabbitmqctl`, would take a second of the processor's time.
+        The node accepts connections before `rabbitmqctl` works; its log says when that is. Polling
+        with connections or `rabbitmqctl` would take a second of processor time.
         """
         with self.log.open("ab") as output:
             begins_at = output.tell()
@@ -65,15 +65,15 @@ class Node:
         wait_until_it_answers(f"amqp://guest:guest@{self.host}:{self.port}/", self)
 
     def kill(self) -> None:
-        """As a power cut would end it; the node is a group of processes."""
+        """Kills the node, a group of processes, as a power cut would."""
         self._end(signal.SIGKILL)
 
     def stop(self) -> None:
-        """As an operator would."""
+        """Stops the node as an operator would."""
         self._end(signal.SIGTERM)
 
     def pause(self) -> None:
-        """It goes on to exist, but does nothing; `go_on` wakes it."""
+        """Pauses the processes of the node until `go_on`."""
         assert self.process is not None
         group, shell = self.process.pid, psutil.Process(self.process.pid)
         members = [shell, *shell.children(recursive=True)]
@@ -83,7 +83,7 @@ class Node:
         self._signal(signal.SIGCONT)
 
     def ctl(self, *words: str) -> str:
-        """What `rabbitmqctl` answers."""
+        """Returns the output of `rabbitmqctl`."""
         done = subprocess.run(
             [str(home() / "rabbitmqctl"), "--quiet", *words],
             env=dict(self.environ),
@@ -95,9 +95,9 @@ class Node:
         return done.stdout
 
     def evaluate(self, expression: str) -> None:
-        """Carries out an Erlang expression within the node, which has to come to `ok`.
+        """Evaluates an Erlang expression within the node; its value must be `ok`.
 
-        `rabbitmqctl` does the same, but its start takes half a second of the processor's time.
+        `rabbitmqctl` does the same, but takes half a second of processor time to start.
         """
         program = shutil.which("erl_call")
         if program is None:
@@ -116,14 +116,14 @@ class Node:
         assert done.stdout == "{ok, ok}", f"{expression}: {done.stdout}{done.stderr}"
 
     def stop_app(self) -> None:
-        """RabbitMQ ends, and Erlang goes on."""
+        """Stops RabbitMQ; the Erlang node keeps running."""
         self.evaluate("rabbit:stop()")
 
     def start_app(self) -> None:
         self.evaluate("rabbit:start()")
 
     def lose_everything(self) -> None:
-        """It stops, forgets all that it had, and starts again."""
+        """Stops RabbitMQ, deletes all its data, and starts it again."""
         self.stop_app()
         self.ctl("reset")
         self.start_app()
@@ -132,7 +132,7 @@ class Node:
         self.evaluate('rabbit_networking:close_all_connections("because")')
 
     def limit_memory(self, limit: str) -> None:
-        """`limit` as Erlang has it: a share of the machine's, or {absolute, "1MB"}."""
+        """Sets the memory limit, an Erlang term: a share of the memory, or {absolute, "1MB"}."""
         self.evaluate(f"vm_memory_monitor:set_vm_memory_high_watermark({limit})")
 
     def add_user(self, name: str, password: str) -> None:
@@ -144,13 +144,13 @@ class Node:
         self.evaluate(f'rabbit_auth_backend_internal:delete_user(<<"{name}">>, {BY_US})')
 
     def allow(self, user: str, configure: str, write: str, read: str) -> None:
-        """Sets what a user may do in the vhost /, each a pattern of names."""
+        """Sets the permissions of a user in the vhost /; each is a pattern of names."""
         given = ", ".join(
             f'<<"{each}">>'.replace("\\", "\\\\") for each in (user, "/", configure, write, read)
         )
         self.evaluate(f"rabbit_auth_backend_internal:set_permissions({given}, {BY_US})")
 
-    def told(self) -> str:
+    def log_tail(self) -> str:
         return self.log.read_text(errors="replace")[-4_000:]
 
     def _wait_until_it_says(self, words: bytes, begins_at: int) -> None:
@@ -159,7 +159,7 @@ class Node:
         deadline = clock.monotonic() + START_LIMIT
         while words not in self.log.read_bytes()[begins_at:]:
             if self.process.poll() is not None or clock.monotonic() > deadline:
-                pytest.fail(f"RabbitMQ does not start:\n{self.told()}")
+                pytest.fail(f"RabbitMQ does not start:\n{self.log_tail()}")
             pause.wait(0.1)
 
     def _end(self, how: signal.Signals) -> None:
@@ -180,7 +180,7 @@ class Node:
 
 
 def home() -> Path:
-    """Where the programs are; Debian's wrappers in /usr/sbin change the user, and are not used."""
+    """Returns the folder of the programs; not Debian's wrappers, which change the user."""
     found = shutil.which("rabbitmq-server")
     homes = [*HOMES, *([Path(found).parent] if found else [])]
     home = next((home for home in homes if (home / "rabbitmq-server").is_file()), None)
@@ -190,7 +190,7 @@ def home() -> Path:
 
 
 def wait_until_it_answers(url: str, node: Node | None) -> None:
-    """A connection is the only proof; a node says that it is ready before it listens."""
+    """Waits for a successful connection; a node reports ready before it listens."""
     clock, pause = SystemClock(), threading.Event()
     deadline = clock.monotonic() + START_LIMIT
     while True:
@@ -199,15 +199,15 @@ def wait_until_it_answers(url: str, node: Node | None) -> None:
         except (AMQPError, OSError) as error:
             ended = node is not None and node.process is not None and node.process.poll()
             if ended or clock.monotonic() > deadline:
-                told = node.told() if node is not None else ""
-                pytest.fail(f"{url} does not answer: {error!r}\n{told}")
+                tail = node.log_tail() if node is not None else ""
+                pytest.fail(f"{url} does not answer: {error!r}\n{tail}")
             pause.wait(0.2)
         else:
             return
 
 
 def connect(url: str) -> pika.BlockingConnection:
-    """A client that is not ours, to look with and to do mischief."""
+    """Opens a connection beside Synergy, to inspect and disturb the broker."""
     parameters = pika.URLParameters(url)
     parameters.socket_timeout = parameters.stack_timeout = 10
     return pika.BlockingConnection(parameters)

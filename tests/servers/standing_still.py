@@ -1,4 +1,4 @@
-"""Processes that are made to stand still."""
+"""Pauses processes and waits until they have stopped."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ STEP = 0.005
 
 
 def stand_still(*pids: int) -> None:
-    """SIGSTOP; returns when not one of their threads does anything any more.
+    """Sends SIGSTOP; returns when all threads of the processes have stopped.
 
-    One thread has to notice the signal before the others stop, which may take a while where the
-    processor is busy.
+    The threads stop only after one of them has noticed the signal, which takes a while on a busy
+    machine.
     """
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)

@@ -1,4 +1,4 @@
-"""The stand-in for MongoDB does what Synergy relies on in MongoDB."""
+"""FerretDB guarantees what Synergy relies on in MongoDB."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_find_one_and_update_gives_each_number_once(documents: Documents) -> Non
     assert sorted(taken) == list(range(1, 201))
 
 
-def test_of_many_who_insert_the_same_key_one_succeeds(documents: Documents) -> None:
+def test_one_of_several_inserts_of_the_same_key_succeeds(documents: Documents) -> None:
     documents.create_index("key", unique=True)
 
     def insert(number: int) -> bool:
@@ -73,7 +73,7 @@ def test_of_many_who_insert_the_same_key_one_succeeds(documents: Documents) -> N
     assert sum(in_threads(6, insert)) == 1
 
 
-def test_what_was_written_is_there_after_a_restart(tmp_path: Path) -> None:
+def test_writes_are_durable_over_a_restart(tmp_path: Path) -> None:
     with running_ferretdb(tmp_path) as server, pymongo.MongoClient(server.url) as client:
         client["test"]["documents"].insert_one({"_id": "a"})
     with running_ferretdb(tmp_path) as server, pymongo.MongoClient(server.url) as client:
@@ -100,10 +100,10 @@ WHOLE, WORDS = (tuple(one for one in VALUES if type(one) is kind) for kind in (i
     [("field", VALUES), ("a.b", VALUES), ("_id", WHOLE), ("_id", WORDS)],
     ids=["field", "field within", "numbers", "words"],
 )
-def test_what_sqlite_leaves_out_matches_no_filter(
+def test_filters_find_the_same_documents_as_mongomock(
     documents: Documents, field: str, values: Sequence[object]
 ) -> None:
-    """FerretDB is built so that SQLite says what cannot match; mongomock reads all."""
+    """FerretDB is changed so that SQLite applies filters too; mongomock reads all documents."""
     outer, _, inner = field.partition(".")
     stored = [{"n": n, outer: {inner: value} if inner else value} for n, value in enumerate(values)]
     asked = [one for one in FILTERS if field != "_id" or _is_about(one, values)]
@@ -125,7 +125,7 @@ def test_what_sqlite_leaves_out_matches_no_filter(
 def test_documents_come_in_the_order_of_their_ids(
     documents: Documents, ids: Sequence[object]
 ) -> None:
-    """FerretDB is built so that SQLite sorts by `_id`, and gives no more than are taken."""
+    """FerretDB is changed so that SQLite sorts by `_id` and reads only what is needed."""
     everything = mongomock.MongoClient()["test"]["documents"]
     mixed = sorted(ids, key=lambda one: str(one)[::-1])
     for some in (documents, everything):
@@ -142,6 +142,6 @@ def test_documents_come_in_the_order_of_their_ids(
 
 
 def _is_about(wanted: object, values: Sequence[object]) -> bool:
-    """Whether a filter asks for values of the same kind: mongomock orders no others as an `_id`."""
+    """Whether a filter has only values of the same type: mongomock cannot order mixed `_id`s."""
     asked = wanted.values() if isinstance(wanted, dict) else [wanted]
     return all(type(one) is type(values[0]) for one in asked)

@@ -1,4 +1,4 @@
-"""A wire between a client and a server that can be cut, or go dead without a word."""
+"""A proxy between a client and a server that can cut connections or stop forwarding."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from contextlib import closing, contextmanager, suppress
 from urllib.parse import urlsplit, urlunsplit
 
 Filter = Callable[[bytes], bytes]
-"""What becomes of some bytes."""
+"""Changes the bytes that the server sends."""
 
 
 def unchanged(some: bytes) -> bytes:
-    """They arrive as they were sent."""
+    """Returns the bytes as they are."""
     return some
 
 
 class Wire:
-    """Listens on `address`, and carries bytes to `server` and back.
+    """Listens on `address` and forwards bytes to `server` and back.
 
-    What comes back goes through a new filter for each connection.
+    Each connection has a new filter for the bytes from the server.
     """
 
     def __init__(
@@ -40,14 +40,14 @@ class Wire:
         return f"{host}:{port}"
 
     def go_dead(self) -> None:
-        """Carries nothing any more; connections stay open, and new ones are accepted."""
+        """Stops forwarding; connections stay open, and new ones are accepted."""
         self._alive.clear()
 
     def revive(self) -> None:
         self._alive.set()
 
     def cut(self) -> None:
-        """Breaks all connections; new ones are carried."""
+        """Breaks all connections; new ones work."""
         ends, self._ends = self._ends, []
         for end in ends:
             with suppress(OSError):
@@ -79,7 +79,7 @@ class Wire:
 def wire(
     url: str, filtering: Callable[[], Filter] = lambda: unchanged
 ) -> Iterator[tuple[Wire, str]]:
-    """A wire to the server of a URL, and the URL through it."""
+    """Yields a wire to the server of a URL, and the URL through the wire."""
     parts = urlsplit(url)
     assert parts.hostname
     with closing(Wire((parts.hostname, parts.port or 27017), filtering)) as line:

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 
 
 class Fine:
-    """Has what a class path needs."""
+    """A usable worker class."""
 
     def __init__(self, workplace: object) -> None:
         self.workplace = workplace
@@ -16,7 +16,7 @@ class Fine:
 
 
 class Unfinished(ABC):
-    """Leaves something undefined."""
+    """A class with an abstract method."""
 
     @abstractmethod
     def work(self) -> None: ...
@@ -26,4 +26,4 @@ class Unfinished(ABC):
 
 
 def function() -> None:
-    """No class."""
+    """Is not a class."""

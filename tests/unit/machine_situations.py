@@ -1,4 +1,4 @@
-"""Situations for state machines, and the decisions they lead to."""
+"""Short builders of situations for the tests of state machines."""
 
 from __future__ import annotations
 

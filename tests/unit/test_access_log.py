@@ -1,4 +1,4 @@
-"""The log that tests make: what is in it, and that its truth is what a page of code finds in it."""
+"""The generated log of the tests: its contents, and that its planned visits are in its lines."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tests.access_log import PAUSE, access_log
 LOG = access_log()
 
 
-def test_it_is_the_same_on_every_python() -> None:
+def test_the_log_is_the_same_on_every_python() -> None:
     digest = sha256(LOG.content()).hexdigest()
     assert digest == "6d2af3dd262b0c556c122f692969a40372f080cd2e8d0ced9481941e553966d9"
     assert access_log(seed=12).content() != LOG.content()
 
 
-def test_its_figures() -> None:
+def test_the_log_has_known_figures() -> None:
     assert (len(LOG.lines), len(LOG.rejected), len(LOG.hours)) == (10_000, 12, 83)
     assert visits.statistics(LOG.visits(), "daily") == {
         "2015053000": (370, 1695, 1_060_431),
@@ -31,12 +31,12 @@ def test_its_figures() -> None:
 
 
 @pytest.mark.parametrize("end", [None, 1, 3_000])
-def test_its_truth_is_what_is_found_in_its_lines(end: int | None) -> None:
+def test_planned_visits_equal_the_visits_found_in_the_lines(end: int | None) -> None:
     lines = LOG.content(end).decode("latin-1").split("\n")[:-1]
     assert visits.visits(lines) == LOG.visits(end)
 
 
-def test_it_has_what_lies_on_the_edges() -> None:
+def test_the_log_contains_edge_cases() -> None:
     steps = [(one.at, later.at) for lines in by_visit().values() for one, later in pairwise(lines)]
     seconds = [int((later - one).total_seconds()) for one, later in steps]
     assert PAUSE in seconds
@@ -46,9 +46,9 @@ def test_it_has_what_lies_on_the_edges() -> None:
         assert any(f"{one:{unit}}" != f"{later:{unit}}" for one, later in steps)
     assert any(one > later and one.date() > later.date() for one, later in steps)
     assert any(visit.pageviews == 0 for visit in LOG.visits())
-    assert max(visit.seconds for visit in LOG.visits()) > 2 * 24 * 3600  # of a robot
+    assert max(visit.seconds for visit in LOG.visits()) > 2 * 24 * 3600  # a robot
     contents = [line.content for line in LOG.lines]
-    assert len(set(contents)) < len(contents)  # equal lines, which count each
+    assert len(set(contents)) < len(contents)  # equal lines, each of which counts
 
 
 def by_visit():

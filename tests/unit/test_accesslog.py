@@ -1,4 +1,4 @@
-"""Lines of access logs: what is read from them, and what is refused, with which reason."""
+"""Lines of access logs: fields are read, and malformed lines are refused with the reason."""
 
 from __future__ import annotations
 
@@ -74,18 +74,18 @@ def test_a_user_may_hold_spaces() -> None:
 
 
 @pytest.mark.parametrize("host", ["::1", "2001:db8::8a2e:370:7334", "[::1]", "host.example.com"])
-def test_hosts_of_all_kinds(host: str) -> None:
+def test_a_host_may_be_a_name_or_an_address(host: str) -> None:
     assert parse(line(host=host)).host == host
 
 
-def test_a_dash_is_no_agent_and_no_number_of_bytes() -> None:
+def test_a_dash_stands_for_no_agent_and_no_size() -> None:
     entry = parse(b'::1 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 304 - "-" "-"')
 
     assert entry.agent == ""
     assert entry.is_pageview
 
 
-def test_bytes_that_are_no_utf8_are_kept_apart() -> None:
+def test_different_bytes_that_are_not_utf8_stay_different() -> None:
     one, other = (
         parse(line(agent="A").replace(b'"A"', b'"\xff"')),
         parse(line(agent="A").replace(b'"A"', b'"\xfe"')),
@@ -122,19 +122,19 @@ def test_bytes_that_are_no_utf8_are_kept_apart() -> None:
         (line(time="17/May/0000:10:05:03 +0000"), "no such day"),
     ],
 )
-def test_what_is_refused(bad: bytes, reason: str) -> None:
+def test_malformed_lines_are_refused_with_the_reason(bad: bytes, reason: str) -> None:
     with pytest.raises(InvalidValue, match=reason):
         parse(bad)
 
 
-def test_a_hostile_line_takes_no_longer_than_its_length() -> None:
+def test_hostile_lines_are_refused_without_backtracking() -> None:
     for piece in (b'" [', b'[x] "', b'\\"', b"a ", b'- [17/May/2015:10:05:03 +0000] "'):
         with pytest.raises(InvalidValue):
             parse(b"h - " + piece * (MAX_LINE // len(piece) - 1))
 
 
 @given(st.integers(86_400, 253_370_764_799 - 86_400), st.integers(-56, 56))
-def test_times_are_those_of_the_calendar(second: int, quarters: int) -> None:
+def test_times_agree_with_the_calendar(second: int, quarters: int) -> None:
     minutes = abs(quarters) * 15
     zone = f"{'-' if quarters < 0 else '+'}{minutes // 60:02}{minutes % 60:02}"
     local = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=second, minutes=15 * quarters)
@@ -149,8 +149,8 @@ def test_any_bytes_are_either_read_or_refused(garbage: bytes) -> None:
         parse(garbage)
 
 
-class Dribble(io.RawIOBase):
-    """A stream that gives a few bytes at a time, as a pipe does."""
+class SlowStream(io.RawIOBase):
+    """A stream that returns a few bytes at a time, as a pipe may."""
 
     def __init__(self, content: bytes, step: int) -> None:
         self._content = io.BytesIO(content)
@@ -161,9 +161,9 @@ class Dribble(io.RawIOBase):
 
 
 @given(st.lists(st.binary(max_size=20).map(lambda raw: raw.replace(b"\n", b""))), st.integers(1, 9))
-def test_lines_are_the_same_however_they_come_in(lines: list[bytes], step: int) -> None:
+def test_lines_do_not_depend_on_the_size_of_reads(lines: list[bytes], step: int) -> None:
     content = b"".join(one + b"\n" for one in lines)
-    found = [one for block in split(Dribble(content, step)) for one in block]  # type: ignore[arg-type]
+    found = [one for block in split(SlowStream(content, step)) for one in block]  # type: ignore[arg-type]
 
     assert found == [one.removesuffix(b"\r") for one in lines]
 
@@ -175,7 +175,7 @@ def test_the_last_line_needs_no_line_end() -> None:
 @pytest.mark.parametrize("step", [1000, 64 * 1024, 256 * 1024])
 def test_an_overlong_line_is_one_refused_line_and_the_next_is_read(step: int) -> None:
     content = b"x" * 1_000_000 + b"\n" + COMMON + b"\n" + b"y" * 300_000
-    lines = [one for block in split(Dribble(content, step)) for one in block]  # type: ignore[arg-type]
+    lines = [one for block in split(SlowStream(content, step)) for one in block]  # type: ignore[arg-type]
 
     assert len(lines) == 3
     assert len(lines[0]) > MAX_LINE
@@ -184,7 +184,7 @@ def test_an_overlong_line_is_one_refused_line_and_the_next_is_read(step: int) ->
         parse(lines[2])
 
 
-def test_a_gzipped_file_is_read_as_it_was(tmp_path: Path) -> None:
+def test_a_gzipped_file_is_decompressed(tmp_path: Path) -> None:
     path = tmp_path / "access.log.gz"
     path.write_bytes(gzip.compress(COMMON + b"\n" + COMBINED))
 
@@ -204,7 +204,7 @@ def test_a_truncated_gzipped_file_gives_its_whole_lines_and_then_an_error(tmp_pa
     assert found == lines[: len(found)]
 
 
-def test_a_file_that_is_no_gzip_is_an_error(tmp_path: Path) -> None:
+def test_a_file_named_gz_that_is_not_gzip_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "access.log.gz"
     path.write_bytes(COMMON)
 

@@ -30,7 +30,7 @@ def clock():
 
 
 class Waiting:
-    """A stop that is never set; whoever waits for it makes time pass, and others act in it."""
+    """A stop that is never set; each wait advances the clock and then calls `meanwhile`."""
 
     is_set = False
 
@@ -54,7 +54,7 @@ def test_a_free_box_is_taken_at_once(leases, clock):
     assert clock.monotonic() == 0
 
 
-def test_a_second_supervisor_is_refused_with_the_place_of_the_first(leases, clock):
+def test_a_second_supervisor_is_refused_with_host_and_pid_of_the_first(leases, clock):
     first, second = a_claim(leases, clock), a_claim(leases, clock, "second")
     first.acquire(Waiting(clock))
     with pytest.raises(Refused, match=r"host-1 \(pid 4711\).*SYNERGY_BOX_ID"):
@@ -63,7 +63,7 @@ def test_a_second_supervisor_is_refused_with_the_place_of_the_first(leases, cloc
     first.keep()
 
 
-def test_a_silent_claim_is_taken_after_the_wait_and_its_holder_learns_of_it(leases, clock):
+def test_an_expired_claim_is_taken_over_and_its_holder_is_refused_once(leases, clock):
     first, second = a_claim(leases, clock), a_claim(leases, clock, "second")
     first.acquire(Waiting(clock))
     assert second.acquire(Waiting(clock))
@@ -77,7 +77,7 @@ def test_a_silent_claim_is_taken_after_the_wait_and_its_holder_learns_of_it(leas
         a_claim(leases, clock, "third").acquire(Waiting(clock, second.keep))
 
 
-def test_what_was_given_up_is_free_at_once(leases, clock):
+def test_a_released_claim_is_free_at_once(leases, clock):
     first, second = a_claim(leases, clock), a_claim(leases, clock, "second")
     first.acquire(Waiting(clock))
     first.release()
@@ -85,20 +85,20 @@ def test_what_was_given_up_is_free_at_once(leases, clock):
     assert clock.monotonic() == 0
 
 
-def test_a_claim_that_is_released_goes_to_the_one_that_waits(leases, clock):
+def test_a_claim_released_during_a_wait_goes_to_the_waiting_supervisor(leases, clock):
     first, second = a_claim(leases, clock), a_claim(leases, clock, "second")
     first.acquire(Waiting(clock))
     assert second.acquire(Waiting(clock, first.release))
     assert clock.monotonic() < RENEWAL_SECONDS
 
 
-def test_whoever_follows_in_the_same_home_need_not_wait(leases, clock):
+def test_a_successor_in_the_same_home_does_not_wait(leases, clock):
     a_claim(leases, clock).acquire(Waiting(clock))
     assert a_claim(leases, clock, "second", predecessor=str(ELSEWHERE)).acquire(Waiting(clock))
     assert clock.monotonic() == 0
 
 
-def test_whoever_is_provably_gone_keeps_nobody_out(leases, clock):
+def test_the_claim_of_a_provably_dead_process_is_taken_at_once(leases, clock):
     own = identity.incarnation()
     gone = identity.Incarnation(own.host, own.boot, os.getpid(), own.started - 1, "gone")
     a_claim(leases, clock, str(gone)).acquire(Waiting(clock))
@@ -106,7 +106,7 @@ def test_whoever_is_provably_gone_keeps_nobody_out(leases, clock):
     assert clock.monotonic() == 0
 
 
-def test_a_renewal_whose_answer_was_lost_costs_nothing(leases, clock):
+def test_a_claim_survives_a_renewal_whose_answer_was_lost(leases, clock):
     first = a_claim(leases, clock)
     first.acquire(Waiting(clock))
     leases.renew(leases.read("box/box-1"))
@@ -116,7 +116,7 @@ def test_a_renewal_whose_answer_was_lost_costs_nothing(leases, clock):
     assert leases.read("box/box-1").seq == 4
 
 
-def test_whoever_is_asked_to_stop_waits_no_longer(leases, clock):
+def test_a_stop_ends_the_wait_for_a_claim(leases, clock):
     a_claim(leases, clock).acquire(Waiting(clock))
     stopped = Waiting(clock)
     stopped.is_set = True

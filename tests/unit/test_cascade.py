@@ -1,4 +1,4 @@
-"""A cascade in ranges is the one that the rules give job by job."""
+"""Cascades computed in ranges equal those computed job by job from the rules."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COARSE_TO_FINE = sorted(Qualifier, key=lambda qualifier: -qualifier.rank)
 
 @st.composite
 def timetables(draw: st.DrawFn) -> Timetable:
-    """Up to three trees that depend on one another, grouped or not, with jobs in any state."""
+    """Draws up to three trees that depend on one another, grouped or not, with any job states."""
     trees = {}
     depends = {}
     for name in ("a", "b", "c")[: draw(st.integers(1, 3))]:
@@ -52,7 +52,7 @@ def _spans(place: Place) -> st.SearchStrategy[tuple[int, int]]:
 
 
 def above(place: Place, ordinal: int) -> Iterator[Node]:
-    """What is made from a job: its checkpoint, its parent, and who reads what it covers."""
+    """Yields the jobs made from a job: its checkpoint, its parent, and readers of its output."""
     yield place, place.level.checkpoint(ordinal)
     if place.parent is not None:
         yield place.parent, place.parent_ordinal(ordinal)
@@ -63,7 +63,7 @@ def above(place: Place, ordinal: int) -> Iterator[Node]:
 
 
 def below(place: Place, ordinal: int) -> Iterator[Node]:
-    """What has no other reason to run, and what cannot be made."""
+    """Yields the jobs that a skip also skips: children, and checkpoints of dependants."""
     if place.child is not None:
         yield from ((place.child, child) for child in range(*place.children(ordinal)))
     yield from ((other, other.level.checkpoint(ordinal)) for other in place.dependants)
@@ -82,7 +82,7 @@ def reached(nodes: list[Node], near: Callable[[Place, int], Iterator[Node]]) -> 
 
 @settings(max_examples=150, deadline=None)
 @given(timetables(), st.data())
-def test_it_is_what_the_rules_give_job_by_job(timetable, data):
+def test_a_cascade_of_ranges_equals_the_cascade_job_by_job(timetable, data):
     asked = []
     for _ in range(data.draw(st.integers(1, 3))):
         place = data.draw(st.sampled_from(list(timetable.places.values())))
@@ -101,13 +101,13 @@ def test_it_is_what_the_rules_give_job_by_job(timetable, data):
 
 
 def _check_order(touched: list[Node], near: Callable[[Place, int], Iterator[Node]]) -> None:
-    """What a job leads to in another process comes after it."""
+    """Checks that jobs of other processes come after the jobs that lead to them."""
     at = {node: number for number, node in enumerate(touched)}
     for node, number in at.items():
         assert all(at.get(n, number) >= number for n in near(*node) if n[0] is not node[0])
 
 
-def test_who_reads_earlier_periods_besides_is_reached_by_those():
+def test_a_cascade_reaches_processes_that_also_read_earlier_periods():
     alert = a_process("Alert", Qualifier.DAILY, also_reads=(-7, -1))
     deployment = a_deployment(
         {"site": [a_process("Day", Qualifier.DAILY)], "alert": [alert]}, {"alert": ("site",)}

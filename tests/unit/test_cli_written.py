@@ -1,4 +1,4 @@
-"""Files that people write: what of YAML and JSON is understood, and what is refused."""
+"""Files that people write: which YAML and JSON is read, and which is refused."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from synergy.errors import InvalidValue, NotFound
 
 @pytest.fixture
 def written(tmp_path: Path):
-    """Makes a file of a text, and returns its path."""
+    """Returns a function that writes a file and returns its path."""
 
     def write(text: str | bytes) -> str:
         path = tmp_path / "file"
@@ -25,7 +25,7 @@ def written(tmp_path: Path):
     return write
 
 
-def test_words_that_yaml_turns_into_something_else_stay_as_they_were_typed(written):
+def test_yaml_words_that_resemble_other_types_stay_text(written):
     text = """
     at: 12:30
     early: 08:30
@@ -45,7 +45,7 @@ def test_words_that_yaml_turns_into_something_else_stay_as_they_were_typed(writt
     ]  # fmt: skip
 
 
-def test_what_json_has_is_what_yaml_means(written):
+def test_yaml_values_have_the_types_of_json(written):
     text = "a: 1\nb: -2.5\nc: true\nd: null\ne: ~\nf:\ng: 1e3\nh: [x, {y: z}]\ni: 'true'\n"
     (found,) = read_documents(written(text))
     assert found == {
@@ -56,7 +56,7 @@ def test_what_json_has_is_what_yaml_means(written):
     assert found["c"] is True
 
 
-def test_lines_of_a_body_stay_lines(written):
+def test_a_yaml_block_keeps_its_lines(written):
     text = 'payload: |\n  {"day": "${todaysDate}",\n   "n": 1}\n'
     assert read_documents(written(text)) == [{"payload": '{"day": "${todaysDate}",\n "n": 1}\n'}]
 
@@ -76,14 +76,14 @@ def test_several_documents_or_a_list_are_several_objects(written, text):
     assert read_documents(written(text)) == [{"name": "a"}, {"name": "b"}]
 
 
-def test_anchors_are_written_out(written):
+def test_yaml_anchors_are_resolved(written):
     text = "base: &base {zone: UTC, tries: 1}\none:\n  <<: *base\n  tries: 2\n"
     assert read_documents(written(text)) == [
         {"base": {"zone": "UTC", "tries": 1}, "one": {"zone": "UTC", "tries": 2}}
     ]
 
 
-def test_standard_input(monkeypatch):
+def test_a_dash_reads_standard_input(monkeypatch):
     class Typed:
         buffer = io.BytesIO(b"name: a\n")
 
@@ -148,12 +148,12 @@ def test_values_that_aliases_repeat_count_each_time(written, monkeypatch):
     assert len(read_documents(written("- &a {k: [x, x]}\n" + "- *a\n" * 248))) == 249
 
 
-def test_a_file_that_is_not_there(tmp_path):
+def test_a_missing_file_is_not_found(tmp_path):
     with pytest.raises(NotFound, match="no such file"):
         read_documents(str(tmp_path / "missing"))
 
 
-def test_objects_by_the_line(written):
+def test_each_line_is_one_object(written):
     assert read_lines(written('{"a": 1}\n\n{"a": 2}\n')) == [{"a": 1}, {"a": 2}]
 
 
@@ -167,7 +167,7 @@ def test_objects_by_the_line(written):
         ("[" * 100_000, "line 1: "),
     ],
 )
-def test_the_first_line_that_is_none_is_named(written, text, reason):
+def test_the_first_invalid_line_is_named(written, text, reason):
     with pytest.raises(InvalidValue) as caught:
         read_lines(written(text))
     assert reason in str(caught.value)

@@ -21,35 +21,35 @@ def the_unit() -> UnitOfWork:
     return replace(a_unit(), state=UnitState.NOOP, counts={"a": 1}, started_at=NOW)
 
 
-def test_a_row_has_the_columns_in_the_order_that_is_asked_for() -> None:
+def test_a_row_has_the_columns_in_the_requested_order() -> None:
     row = UNIT.writes_row("created_at state counts not_before id")(the_unit())
     assert row == (micros(NOW), 4, '{"a":1}', None, the_unit().id)
 
 
-def test_a_value_is_made_of_a_row_whatever_its_order() -> None:
+def test_a_row_is_read_in_any_order_of_columns() -> None:
     columns = " ".join(reversed(UNIT.names))
     row = UNIT.writes_row(columns)(the_unit())
     assert UNIT.reads_row(columns)(row) == the_unit()
 
 
-def test_columns_that_are_no_fields_are_passed_over() -> None:
+def test_columns_that_are_not_fields_are_ignored() -> None:
     columns = f"number {' '.join(ENTRY.names)} more"
     entry = an_entry()
     row = ENTRY.writes_row(" ".join(ENTRY.names))(entry)
     assert ENTRY.reads_row(columns)((17, *row, "x")) == entry
 
 
-def test_a_document_has_names_of_its_own_and_words_for_states() -> None:
+def test_a_document_may_rename_fields_and_spells_states_as_words() -> None:
     document = UNIT.writes_document("id state counts", id="_id")(the_unit())
     assert document == {"_id": the_unit().id, "state": "noop", "counts": [{"name": "a", "n": 1}]}
 
 
-def test_a_value_is_made_of_a_document_that_has_more() -> None:
+def test_extra_fields_of_a_document_are_ignored() -> None:
     document = {**UNIT.writes_document(id="_id")(the_unit()), "v": 3}
     assert UNIT.reads_document(id="_id")(document) == the_unit()
 
 
-def test_documents_of_before_lack_fields() -> None:
+def test_missing_fields_of_older_documents_get_their_defaults() -> None:
     document = ENTRY.writes_document()(an_entry())
     del document["flags"], document["seq"]
     entry = ENTRY.reads_document()(document)
@@ -57,7 +57,7 @@ def test_documents_of_before_lack_fields() -> None:
     assert (entry.flags, entry.seq) == (0, 0)
 
 
-def test_the_codes_of_states_are_those_of_existing_stores() -> None:
+def test_the_stored_codes_of_states_never_change() -> None:
     assert [state.value for state in UNIT_STATES] == [
         "requested", "in_progress", "invalid", "processed", "noop", "canceled",
     ]  # fmt: skip
@@ -78,7 +78,7 @@ def test_values_that_json_cannot_hold_are_refused_by_name() -> None:
         RUN.writes_document("id request", id="_id")(run)
 
 
-def test_a_record_is_made_of_stored_values_and_back() -> None:
+def test_stored_values_become_a_record_and_back() -> None:
     kinds = {"at": INSTANT, "is_on": FLAG, "body": BYTES}
     fields = RecordFields("name=_id at is_on body", kinds, lambda kind: kind.row)
     assert fields.stored == ["_id", "at", "is_on", "body"]

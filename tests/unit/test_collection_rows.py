@@ -1,4 +1,4 @@
-"""Rows as they are stored: read as they were given, or refused with the field and what to do."""
+"""Rows are read back as they were stored, or refused with the field and the remedy."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ ROWS = st.dictionaries(
 
 
 def typed(value: Any) -> Any:
-    """The value with all its types, and signs of zero, for comparing."""
+    """Returns the value with its types and signs of zero, for comparison."""
     if isinstance(value, Mapping):
         return {name: typed(inner) for name, inner in value.items()}
     if isinstance(value, list):
@@ -73,7 +73,7 @@ def test_rows_are_read_back_equal_in_value_and_type(row: dict[str, Any]) -> None
 
 
 @given(ROWS)
-def test_text_and_bytes_are_read_alike_and_written_the_same_again(row: dict[str, Any]) -> None:
+def test_rows_read_from_text_or_bytes_are_written_identically(row: dict[str, Any]) -> None:
     stored = encoded(row)
     assert typed(decoded(stored.decode())) == typed(decoded(stored))
     assert encoded(decoded(stored)) == stored
@@ -82,7 +82,7 @@ def test_text_and_bytes_are_read_alike_and_written_the_same_again(row: dict[str,
 
 @given(ROWS)
 def test_a_row_that_is_json_is_stored_as_json(row: dict[str, Any]) -> None:
-    """Rows of older versions are read as they were, and written again they are no change."""
+    """Rewriting a row of an older version therefore does not change it."""
     shown = orjson.loads(orjson.dumps(for_people(row)))
     if '{"$:' not in orjson.dumps(shown).decode():
         assert encoded(shown) == orjson.dumps(shown, option=orjson.OPT_SORT_KEYS)
@@ -146,7 +146,7 @@ Pair = namedtuple("Pair", "a b")
         ((1 << 64) - 1, (1 << 64) - 1),
     ],
 )
-def test_kinds_of_the_known_types_are_read_as_these(value: object, read: object) -> None:
+def test_subclasses_are_stored_as_their_known_base_types(value: object, read: object) -> None:
     assert typed(decoded(encoded({"v": value}))["v"]) == typed(read)
 
 
@@ -218,7 +218,7 @@ def test_the_deepest_row_is_read_back() -> None:
         assert decoded(encoded({"v": deep})) == {"v": deep}
 
 
-def test_mappings_that_look_like_marks_to_the_bottom_are_refused_not_broken() -> None:
+def test_deeply_nested_mappings_that_look_like_type_marks_are_refused() -> None:
     value: Any = 1
     for _ in range(DEEPEST):
         value = {"$:": value}
@@ -236,7 +236,7 @@ def test_a_row_that_is_too_large_for_one_engine_is_refused_for_all(
 
 
 class Stamp(datetime):
-    """As those of data frames are: finer than a microsecond."""
+    """A datetime with nanoseconds, as in data frames."""
 
     def isoformat(self, *_: object) -> str:  # type: ignore[override]
         return "2026-01-01T00:00:00.000000001+00:00"
@@ -248,13 +248,13 @@ class NotATime(datetime):
 
 
 @pytest.mark.parametrize("kind", [Stamp, NotATime])
-def test_a_kind_of_datetime_that_would_lose_something_is_refused(kind: type[datetime]) -> None:
+def test_subclasses_of_datetime_that_would_lose_precision_are_refused(kind: type[datetime]) -> None:
     with pytest.raises(Unstorable, match="without loss: give a datetime of Python, or text"):
         encoded({"at": kind(2026, 1, 1, tzinfo=UTC)})
 
 
 class Scalar:
-    """A number as those of numpy offer themselves."""
+    """A number with the interface of numpy's scalars."""
 
     def __init__(self, kind: str, plain: object, shape: tuple[int, ...] = ()) -> None:
         self.shape, self._plain = shape, plain
@@ -268,7 +268,7 @@ class Scalar:
 
 
 @pytest.mark.parametrize(("kind", "plain"), [("i", -5), ("u", 5), ("b", True), ("f", 0.5)])
-def test_a_scalar_is_known_by_what_it_offers(kind: str, plain: object) -> None:
+def test_scalars_are_recognized_by_their_interface(kind: str, plain: object) -> None:
     assert typed(decoded(encoded({"v": Scalar(kind, plain)}))) == typed({"v": plain})
 
 
@@ -283,12 +283,12 @@ def test_a_scalar_is_known_by_what_it_offers(kind: str, plain: object) -> None:
         (Scalar("i", 1 << 70), "beyond 64 bits"),
     ],
 )
-def test_a_scalar_that_would_lose_something_is_refused(scalar: Scalar, advice: str) -> None:
+def test_scalars_that_cannot_be_stored_exactly_are_refused(scalar: Scalar, advice: str) -> None:
     with pytest.raises(Unstorable, match=advice):
         encoded({"v": scalar})
 
 
-def test_people_are_shown_text() -> None:
+def test_rows_are_shown_to_people_as_text() -> None:
     id_ = UUID(int=7)
     row = {
         "n": 1, "day": date(2026, 11, 22), "at": datetime(2026, 11, 22, 1, tzinfo=UTC), "id": id_,

@@ -23,7 +23,7 @@ WRITTEN = (
 
 
 @pytest.mark.parametrize(("text", "counts"), WRITTEN)
-def test_a_text_of_any_version_is_read(text: str, counts: CollectorCounts) -> None:
+def test_the_text_of_every_version_is_read(text: str, counts: CollectorCounts) -> None:
     assert CollectorCounts.parse(text) == counts
 
 
@@ -40,7 +40,7 @@ def test_only_counts_above_zero_are_reported() -> None:
     assert not CollectorCounts()
 
 
-def test_what_the_collector_does_with_units_goes_by_the_name_of_its_verdict() -> None:
+def test_every_verdict_has_a_count_of_its_name() -> None:
     done = {verdict.value for verdict in Verdict if verdict is not Verdict.LEAVE}
     every = CollectorCounts(**{one.name: 1 for one in fields(CollectorCounts)})
     assert set(every.by_action()) == done | {"recovered", "forgotten"}

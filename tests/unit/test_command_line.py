@@ -21,7 +21,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def failing(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Makes the noun `probe` end with whatever a test wants."""
+    """Returns a function that makes the noun `probe` raise or return a given result."""
 
     def install(error: BaseException | int | None) -> None:
         def run(_arguments: argparse.Namespace) -> int | None:
@@ -61,7 +61,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Any:
         (SystemExit(7), 7),
     ],
 )
-def test_exit_codes(
+def test_each_error_has_its_exit_code(
     failing: Any, capsys: pytest.CaptureFixture[str], error: BaseException | int | None, code: int
 ) -> None:
     failing(error)
@@ -130,7 +130,7 @@ def test_an_unexpected_error_with_unusable_settings_still_says_what_to_do(
         (["probe", "--nothing"], "unrecognized arguments: --nothing"),
     ],
 )
-def test_wrong_usage(
+def test_wrong_usage_is_answered_with_a_suggestion(
     failing: Any, capsys: pytest.CaptureFixture[str], argv: list[str], words: str
 ) -> None:
     failing(None)
@@ -156,7 +156,7 @@ def parsers_below(parser: argparse.ArgumentParser) -> Iterator[argparse.Argument
 
 
 @pytest.mark.parametrize("noun", main.NOUNS)
-def test_help_everywhere_has_an_example_and_every_verb_something_to_run(noun: str) -> None:
+def test_every_help_has_an_example_and_every_verb_a_function(noun: str) -> None:
     pytest.importorskip(main.NOUNS[noun][0])
     own = [p for p in parsers_below(main._parser(noun)) if p.prog.startswith(f"launch.py {noun}")]
     verbs = [p for p in own if list(parsers_below(p)) == [p]]
@@ -176,7 +176,7 @@ def test_help_imports_no_command_and_no_engine() -> None:
     assert done.returncode == 0
 
 
-def test_a_reader_that_goes_away_is_no_traceback() -> None:
+def test_a_closed_output_pipe_causes_no_traceback() -> None:
     code = (
         "import sys; from synergy.cli import main, output; from types import ModuleType;"
         "m = ModuleType('probe'); m.add = lambda s: s.add_parser('probe').set_defaults("
@@ -196,7 +196,7 @@ def test_a_reader_that_goes_away_is_no_traceback() -> None:
         assert program.wait() == exits.FAILED
 
 
-def test_check_of_this_project(capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_finds_no_mistakes_in_this_project(capsys: pytest.CaptureFixture[str]) -> None:
     assert main.main(["check", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["mistakes"] == []
     assert main.main(["check"]) == 0

@@ -1,4 +1,4 @@
-"""What commands print, and the ranges they take."""
+"""The output of commands, and ranges of timeperiods as their arguments."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from synergy.timeperiod import Qualifier
 
 @dataclass(frozen=True)
 class Row:
-    """Something to print."""
+    """A row to print."""
 
     at: datetime
     path: Path
     names: frozenset[str]
 
 
-def test_json_understands_what_commands_have(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_output_converts_times_paths_and_sets(capsys: pytest.CaptureFixture[str]) -> None:
     row = Row(datetime(2026, 11, 21, tzinfo=UTC), Path("/x"), frozenset("ba"))
     output.print_json({"row": row, 5: None})
     assert json.loads(capsys.readouterr().out) == {
@@ -47,7 +47,9 @@ def test_a_table_aligns_numbers_to_the_right(capsys: pytest.CaptureFixture[str])
     ]
 
 
-def test_an_empty_table_says_so_on_a_terminal_only(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_empty_table_prints_its_note_to_standard_error(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     output.table(["name"], [])
     shown = capsys.readouterr()
     assert (shown.out, shown.err) == ("", "nothing to show\n")
@@ -74,7 +76,7 @@ def test_foreign_text_is_shown_on_one_line() -> None:
     assert output.one_line("") is output.one_line(None) is output.one_line(" \n") is None
 
 
-def test_no_cell_and_no_value_leaves_its_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_cell_and_value_is_printed_on_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     output.table(["name\x1b", "said"], [["a", "one\ntwo\x1b[2J"], ["b", "x  y"]])
     output.pairs({"reason": "one\n\ttwo\r"})
     assert capsys.readouterr().out.splitlines() == [
@@ -86,7 +88,7 @@ def test_no_cell_and_no_value_leaves_its_line(capsys: pytest.CaptureFixture[str]
 
 
 class Terminal(io.StringIO):
-    """A stream that says that it is a terminal."""
+    """A stream that claims to be a terminal."""
 
     def isatty(self) -> bool:
         return True
@@ -111,7 +113,7 @@ def test_progress_is_one_line_on_a_terminal_and_gone_at_the_end(
     assert terminal.getvalue() == "\r\x1b[2Klines: 1,000 of 2,000 (50 %)\r\x1b[2K"
 
 
-def test_no_progress_elsewhere(capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_is_shown_only_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     with output.Progress("lines") as line:
         line.show(5)
     assert capsys.readouterr().err == ""

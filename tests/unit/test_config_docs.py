@@ -1,4 +1,4 @@
-"""What the documentation shows of schedules is understood."""
+"""The examples of schedules in the documentation are valid."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def blocks(language: str, text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("text", blocks("yaml", FILES))
-def test_the_files_of_the_reference_are_sound(text: str, tmp_path: Path) -> None:
+def test_the_example_files_of_the_reference_are_valid(text: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text(text)
     (document,) = read_documents(str(tmp_path / "file"))
     assert warnings(read(document, known(PROCESSES))) == []
@@ -65,7 +65,7 @@ def test_the_files_of_the_reference_are_sound(text: str, tmp_path: Path) -> None
         for form in re.findall(r"`([^`]+)`", line.split("|")[1])
     ],
 )
-def test_each_trigger_and_constraint_of_its_tables_is_sound(
+def test_each_trigger_and_constraint_in_the_tables_is_valid(
     field: str, row: str, tmp_path: Path
 ) -> None:
     if "[...]" in row:
@@ -84,7 +84,7 @@ def test_every_field_is_in_the_reference() -> None:
         assert f"`{name}`" in FILES
 
 
-def test_every_name_of_templates_is_in_the_reference_with_its_value() -> None:
+def test_every_template_name_is_in_the_reference_with_its_value() -> None:
     due = literals.instant("2018-03-28T04:21:45.862Z")
     rows = [line for line in FILES.splitlines() if line.startswith("|")]
     for name, value in template.values(due, ZoneInfo("America/Los_Angeles")).items():
@@ -94,7 +94,7 @@ def test_every_name_of_templates_is_in_the_reference_with_its_value() -> None:
         assert f"`{name}`" in FILES
 
 
-def test_the_schedules_of_the_page_about_the_context_are_sound() -> None:
+def test_the_example_schedules_of_the_context_page_are_valid() -> None:
     (code,) = blocks("python", (DOCS / "context.md").read_text())
     names: dict[str, dict[str, Entry]] = {}
     exec("from synergy.config.context import *\n" + code, names)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Cursors that are numbers."""
+"""Numeric cursors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading collections back: which rows, and what of them."""
+"""Reading rows of collections by range and owner."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DEPLOYMENT = Deployment(
 )  # fmt: skip
 
 
-class Shelf:
+class FakeCollection:
     """A collection of rows by timeperiod."""
 
     def __init__(self, *found: dict[str, Any]) -> None:
@@ -38,13 +38,13 @@ class Shelf:
                 yield row
 
 
-def periods(shelf: Shelf, start: str, end: str) -> list[str]:
-    found = rows(shelf, DEPLOYMENT, "kept", (start, end))  # type: ignore[arg-type]
+def periods(collection: FakeCollection, start: str, end: str) -> list[str]:
+    found = rows(collection, DEPLOYMENT, "kept", (start, end))  # type: ignore[arg-type]
     return [row["timeperiod"] for row in found]
 
 
-def at(*timeperiods: str) -> Shelf:
-    return Shelf(*({"timeperiod": timeperiod} for timeperiod in timeperiods))
+def at(*timeperiods: str) -> FakeCollection:
+    return FakeCollection(*({"timeperiod": timeperiod} for timeperiod in timeperiods))
 
 
 def test_ranges_are_half_open() -> None:
@@ -53,13 +53,13 @@ def test_ranges_are_half_open() -> None:
 
 
 @pytest.mark.parametrize("first", ["2015000000", "2015010000", "2015010100"])
-def test_bounds_are_instants_whatever_the_qualifier_of_the_rows(first: str) -> None:
+def test_range_bounds_apply_to_rows_of_every_qualifier(first: str) -> None:
     for begin in ("2015000000", "2015010000", "2015010100"):
         assert periods(at(begin), first, "") == [begin]
         assert periods(at(begin), "", first) == []
 
 
-def test_a_month_does_not_begin_within_itself() -> None:
+def test_a_row_belongs_to_a_range_by_the_start_of_its_period() -> None:
     assert periods(at("2015050000"), "2015051700", "") == []
     assert periods(at("2015050000"), "2015050000", "2015051700") == ["2015050000"]
 
@@ -83,13 +83,13 @@ def test_a_declared_collection_may_be_empty() -> None:
     assert list(rows(at(), DEPLOYMENT, "site_daily")) == []  # type: ignore[arg-type]
 
 
-def test_rows_of_one_site_or_client_without_a_workers_own_fields() -> None:
-    shelf = Shelf(
+def test_rows_of_one_owner_are_read_without_internal_fields() -> None:
+    collection = FakeCollection(
         {"timeperiod": "2015051700", "domain": "a", "_pieces": {}},
         {"timeperiod": "2015051700", "domain": "b"},
         {"timeperiod": "2015051700", "client_id": "a"},
     )
-    assert list(rows(shelf, DEPLOYMENT, "kept", owner="a")) == [  # type: ignore[arg-type]
+    assert list(rows(collection, DEPLOYMENT, "kept", owner="a")) == [  # type: ignore[arg-type]
         {"timeperiod": "2015051700", "domain": "a"},
         {"timeperiod": "2015051700", "client_id": "a"},
     ]

@@ -1,4 +1,4 @@
-"""The registered engines: each URL has one, and checking it needs no driver."""
+"""The registered engines: each URL belongs to one, and checking a URL imports no driver."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_each_url_belongs_to_one_engine(url: str) -> None:
     assert found is URLS[url]
 
 
-def test_an_unknown_url_is_answered_with_what_is_expected_of_all_engines() -> None:
+def test_the_error_for_an_unknown_url_lists_the_urls_of_all_engines() -> None:
     with pytest.raises(InvalidValue) as store:
         store_engine("postgresql://host/synergy")
     assert all(engine.expected in str(store.value) for engine in STORES)
@@ -45,14 +45,14 @@ def test_an_unknown_url_is_answered_with_what_is_expected_of_all_engines() -> No
     assert all(engine.expected in str(bus.value) for engine in BUSES)
 
 
-def test_a_file_belongs_to_this_box_and_a_database_to_a_server() -> None:
+def test_only_file_stores_have_a_path() -> None:
     url = "sqlite:////srv/a.db"
     assert store_engine(url).file(url) == Path("/srv/a.db")
     url = "mongodb://host/synergy"
     assert store_engine(url).file(url) is None
 
 
-def test_a_removed_file_takes_its_log_and_locks_along(tmp_path: Path) -> None:
+def test_removing_a_file_store_removes_its_log_and_locks(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'a.db'}"
     engine = store_engine(url)
     assert not engine.exists(url)
@@ -86,11 +86,11 @@ def surface(protocol: type) -> set[str]:
     ("engine", "protocol"),
     [*((each, StoreEngine) for each in STORES), *((each, BusEngine) for each in BUSES)],
 )
-def test_engines_offer_what_is_described_and_no_more(engine: object, protocol: type) -> None:
+def test_engines_have_exactly_the_members_of_their_protocol(engine: object, protocol: type) -> None:
     assert {name for name in dir(engine) if not name.startswith("_")} == surface(protocol)
 
 
-def test_the_example_of_the_guide_is_an_engine() -> None:
+def test_the_example_engine_of_the_guide_works() -> None:
     (code,) = re.findall(r"```python\n(.*?)```", HOWTO.read_text(), re.DOTALL)
     namespace: dict[str, type] = {}
     exec(compile(code, HOWTO.name, "exec"), namespace)

@@ -89,7 +89,7 @@ def test_checkpoints_cover_each_member_of_the_parent_exactly_once(
     for member in range(first, end):
         span = covered(qualifier, member, grouping)
         if span is not None:
-            assert span == (reached, member + 1)  # from where the one before ended, to itself
+            assert span == (reached, member + 1)  # from the end of the previous span up to itself
             assert span[1] - span[0] <= grouping + (qualifier is HOURLY and reached == first)
             reached = span[1]
     assert reached == end  # nothing rolls over into the next parent

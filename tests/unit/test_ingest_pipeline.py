@@ -190,7 +190,7 @@ def test_a_damaged_file_is_a_problem_and_the_next_is_read(tmp_path: Path) -> Non
     assert report.hours == 2
 
 
-def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dash_reads_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     stdin = io.TextIOWrapper(io.BytesIO(LINE.format(host="h", hour=3).encode()))
     monkeypatch.setattr(sys, "stdin", stdin)
 
