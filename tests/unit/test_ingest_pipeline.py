@@ -1,4 +1,4 @@
-"""From files to the queue: what is counted, what is told, and when the reader waits."""
+"""From files to the queue: counts, reported problems, and when the reader waits."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ from workers.access_log.report import IngestReport, Progress
 LINE = '{host} - - [17/May/2015:{hour:02}:05:03 +0000] "GET / HTTP/1.1" 200 5 "-" "Agent"\n'
 
 
-class Wire:
-    """A store and a bus in one: a queue in a list, and who takes from it while others wait."""
+class FakeQueue:
+    """A store and a bus in one, with a queue in a list; each wait takes messages from it."""
 
-    def __init__(self, taken_a_look: int = 0) -> None:
+    def __init__(self, taken_per_wait: int = 0) -> None:
         self.messages: list[EventsMessage] = []
         self.commits = 0
         self.depth = 0
         self.deepest = 0
-        self.taken_a_look = taken_a_look
+        self.taken_per_wait = taken_per_wait
 
     @contextmanager
     def batch(self) -> Iterator[None]:
@@ -62,24 +62,24 @@ class Wire:
 
 
 class Waits(Stop):
-    """A stop that nobody waits for in vain: each wait lets the consumers take something."""
+    """A stop; each wait for it lets consumers take some messages."""
 
-    def __init__(self, wire: Wire) -> None:
+    def __init__(self, queue: FakeQueue) -> None:
         super().__init__()
         self.waits = 0
-        self._wire = wire
+        self._wire = queue
 
     def wait(self, timeout: float) -> bool:
         self.waits += 1
-        self._wire.depth = max(self._wire.depth - self._wire.taken_a_look, 0)
+        self._wire.depth = max(self._wire.depth - self._wire.taken_per_wait, 0)
         return self.is_set
 
 
 def run(
-    *files: Path | str, wire: Wire | None = None, start: str = "", keep: bool = False
+    *files: Path | str, queue: FakeQueue | None = None, start: str = "", keep: bool = False
 ) -> IngestReport:
-    wire = wire or Wire(taken_a_look=10)
-    outlet = Outlet(wire, wire, "sessions", Waits(wire))  # type: ignore[arg-type]
+    queue = queue or FakeQueue(taken_per_wait=10)
+    outlet = Outlet(queue, queue, "sessions", Waits(queue))  # type: ignore[arg-type]
     ingestion = Ingestion("example.com", outlet, start, keep)
     clock = SteppedClock(datetime(2026, 1, 1, tzinfo=UTC))
     logs = checked_logs([str(file) for file in files])
@@ -97,45 +97,45 @@ def whole_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return access_log().write(tmp_path_factory.mktemp("log") / "access.log")
 
 
-def test_a_whole_log(whole_log: Path) -> None:
-    log, wire = access_log(), Wire(taken_a_look=10)
-    report = run(whole_log, wire=wire)
+def test_the_report_of_a_whole_log_equals_its_known_figures(whole_log: Path) -> None:
+    log, queue = access_log(), FakeQueue(taken_per_wait=10)
+    report = run(whole_log, queue=queue)
 
     assert (report.lines, report.accepted, report.rejected) == (10_000, 9_988, 12)
     assert [sample.line for sample in report.samples] == log.rejected[:10]
     assert {"empty", "holds NUL bytes"} <= {sample.reason for sample in report.samples}
     assert (report.sessions, report.hours) == (len(log.visits()), len(log.hours))
     assert (report.first_hour, report.last_hour) == (log.hours[0], log.hours[-1])
-    assert len(wire.events()) == 9_988
+    assert len(queue.events()) == 9_988
     assert report.waiting == 0
     assert report.problems == ()
 
 
-def test_events_go_in_messages_of_some_hundreds_and_many_messages_in_one_commit(
+def test_events_are_grouped_into_messages_and_messages_into_commits(
     whole_log: Path,
 ) -> None:
-    wire = Wire(taken_a_look=10)
-    run(whole_log, wire=wire)
+    queue = FakeQueue(taken_per_wait=10)
+    run(whole_log, queue=queue)
 
-    assert max(len(message.events) for message in wire.messages) <= 500
-    assert len(wire.messages) < 80
-    assert wire.commits < 20
+    assert max(len(message.events) for message in queue.messages) <= 500
+    assert len(queue.messages) < 80
+    assert queue.commits < 20
 
 
 def test_reading_a_file_again_gives_the_same_events(tmp_path: Path) -> None:
-    path, wire = a_log(tmp_path, 20), Wire(taken_a_look=10)
-    run(path, path, wire=wire)
+    path, queue = a_log(tmp_path, 20), FakeQueue(taken_per_wait=10)
+    run(path, path, queue=queue)
 
-    assert wire.events()[:20] == wire.events()[20:]
+    assert queue.events()[:20] == queue.events()[20:]
 
 
 def test_each_file_is_read_on_its_own(tmp_path: Path) -> None:
-    """Together or one by one: the same events, or a file could not be read again."""
+    """The events of a file must not depend on the files read before it."""
     one, two = a_log(tmp_path, 5, "one"), a_log(tmp_path, 5, "two")
-    together, apart = Wire(taken_a_look=10), Wire(taken_a_look=10)
-    run(one, two, wire=together)
-    run(one, wire=apart)
-    run(two, wire=apart)
+    together, apart = FakeQueue(taken_per_wait=10), FakeQueue(taken_per_wait=10)
+    run(one, two, queue=together)
+    run(one, queue=apart)
+    run(two, queue=apart)
 
     assert together.events() == apart.events()
 
@@ -161,7 +161,7 @@ def test_rejected_lines_are_kept_only_if_asked_for(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_file_without_a_single_good_line_is_a_problem(tmp_path: Path) -> None:
+def test_a_file_without_any_valid_line_is_a_problem(tmp_path: Path) -> None:
     path = tmp_path / "photo"
     path.write_bytes(bytes(range(256)) * 4000)
     report = run(path)
@@ -170,7 +170,7 @@ def test_a_file_without_a_single_good_line_is_a_problem(tmp_path: Path) -> None:
     assert "is no access log" in report.problems[0]
 
 
-def test_an_empty_file_is_none(tmp_path: Path) -> None:
+def test_an_empty_file_is_not_a_problem(tmp_path: Path) -> None:
     report = run(a_log(tmp_path, 0))
 
     assert (report.lines, report.sessions, report.hours) == (0, 0, 0)
@@ -181,12 +181,12 @@ def test_a_damaged_file_is_a_problem_and_the_next_is_read(tmp_path: Path) -> Non
     content = a_log(tmp_path, 20_000).read_bytes()
     damaged = tmp_path / "damaged.gz"
     damaged.write_bytes(gzip.compress(content)[:-2000])
-    wire = Wire(taken_a_look=50)
-    report = run(damaged, a_log(tmp_path, 3, "other", hour=11), wire=wire)
+    queue = FakeQueue(taken_per_wait=50)
+    report = run(damaged, a_log(tmp_path, 3, "other", hour=11), queue=queue)
 
     assert 3 < report.accepted == report.lines < 20_003
     assert "damaged.gz cannot be read any further" in report.problems[0]
-    assert len(wire.events()) == report.accepted
+    assert len(queue.events()) == report.accepted
     assert report.hours == 2
 
 
@@ -197,56 +197,56 @@ def test_a_dash_reads_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run("-").accepted == 1
 
 
-def test_nothing_is_read_if_one_of_the_files_is_not_there(tmp_path: Path) -> None:
-    wire = Wire(taken_a_look=10)
+def test_nothing_is_read_if_one_of_the_files_is_missing(tmp_path: Path) -> None:
+    queue = FakeQueue(taken_per_wait=10)
     with pytest.raises(NotFound):
-        run(a_log(tmp_path, 3), tmp_path / "missing", wire=wire)
+        run(a_log(tmp_path, 3), tmp_path / "missing", queue=queue)
 
-    assert wire.messages == []
+    assert queue.messages == []
 
 
 def test_events_before_the_timetables_start_are_sent_and_counted(tmp_path: Path) -> None:
     early, late = a_log(tmp_path, 2, "early", hour=9), a_log(tmp_path, 3, "late", hour=11)
-    wire = Wire(taken_a_look=10)
-    report = run(early, late, wire=wire, start="2015051710")
+    queue = FakeQueue(taken_per_wait=10)
+    report = run(early, late, queue=queue, start="2015051710")
 
     assert (report.early_events, report.early_from) == (2, "2015051709")
-    assert len(wire.events()) == 5
+    assert len(queue.events()) == 5
 
 
-def test_the_reader_waits_while_too_much_waits(tmp_path: Path) -> None:
-    wire = Wire(taken_a_look=3)
-    run(a_log(tmp_path, 200_000), wire=wire)
+def test_the_reader_waits_while_the_queue_is_full(tmp_path: Path) -> None:
+    queue = FakeQueue(taken_per_wait=3)
+    run(a_log(tmp_path, 200_000), queue=queue)
 
-    assert len(wire.events()) == 200_000
-    assert wire.deepest < QUEUE_LIMIT + 50
+    assert len(queue.events()) == 200_000
+    assert queue.deepest < QUEUE_LIMIT + 50
 
 
-def test_the_reader_stops_when_its_full_queue_is_not_emptied(tmp_path: Path) -> None:
-    wire = Wire(taken_a_look=0)
+def test_the_reader_gives_up_if_a_full_queue_is_not_processed(tmp_path: Path) -> None:
+    queue = FakeQueue(taken_per_wait=0)
     with pytest.raises(Unreachable, match="none is processed"):
-        run(a_log(tmp_path, 200_000), wire=wire)
+        run(a_log(tmp_path, 200_000), queue=queue)
 
-    assert wire.deepest < QUEUE_LIMIT + 50
-
-
-def test_what_nobody_takes_is_told(tmp_path: Path) -> None:
-    assert run(a_log(tmp_path, 3), wire=Wire(taken_a_look=0)).waiting == 1
+    assert queue.deepest < QUEUE_LIMIT + 50
 
 
-def test_the_wish_to_stop_ends_the_waiting() -> None:
-    wire = Wire(taken_a_look=0)
-    wire.depth = 7
+def test_the_report_counts_messages_that_were_not_taken(tmp_path: Path) -> None:
+    assert run(a_log(tmp_path, 3), queue=FakeQueue(taken_per_wait=0)).waiting == 1
+
+
+def test_a_stop_ends_the_wait_for_the_queue() -> None:
+    queue = FakeQueue(taken_per_wait=0)
+    queue.depth = 7
     stop = Stop()
     stop.set()
 
-    assert Outlet(wire, wire, "sessions", stop).drain(0, None) == 7  # type: ignore[arg-type]
+    assert Outlet(queue, queue, "sessions", stop).drain(0, None) == 7  # type: ignore[arg-type]
 
 
-def test_progress_is_the_share_of_a_file_that_was_read(whole_log: Path) -> None:
-    wire = Wire(taken_a_look=10)
+def test_progress_reports_lines_and_the_position_in_the_file(whole_log: Path) -> None:
+    queue = FakeQueue(taken_per_wait=10)
     seen: list[Progress] = []
-    outlet = Outlet(wire, wire, "sessions", Waits(wire))  # type: ignore[arg-type]
+    outlet = Outlet(queue, queue, "sessions", Waits(queue))  # type: ignore[arg-type]
     ingestion = Ingestion("example.com", outlet, progress=seen.append)
     ingest(
         [LogFile(str(whole_log))],

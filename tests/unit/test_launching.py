@@ -1,4 +1,4 @@
-"""How the end of a unit is told of the run that it carries out."""
+"""The outcome of a run, derived from the unit that carries it out."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def a_run_unit(state, **fields):
         (a_run_unit(UnitState.IN_PROGRESS), None),
         (a_run_unit(UnitState.INVALID, failures=1, reason="E: x"), None),
         (a_run_unit(UnitState.PROCESSED), (RunMove.PROCESS, "")),
-        # an earlier attempt failed, which is of no interest any more
+        # earlier failed attempts do not matter
         (a_run_unit(UnitState.PROCESSED, failures=2, reason="E: x"), (RunMove.PROCESS, "")),
         (a_run_unit(UnitState.NOOP), (RunMove.PASS, "")),
         (
@@ -39,6 +39,6 @@ def test_the_end_of_a_unit_is_the_end_of_its_run(unit, outcome):
     assert outcome_of(unit) == outcome
 
 
-def test_units_of_runs_are_known_by_their_timeperiod():
+def test_units_of_runs_are_recognized_by_their_timeperiod():
     assert a_run_unit(UnitState.REQUESTED).is_of_run
     assert not a_unit().is_of_run

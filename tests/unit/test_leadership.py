@@ -1,4 +1,4 @@
-"""The lease: one holder, no clock compared, taken over after the wait."""
+"""Leases: one holder, no comparison of clocks, and a takeover after the wait."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def leases():
 
 
 class Candidate:
-    """One that takes the lease whenever it is free."""
+    """A candidate that takes the lease whenever it is free."""
 
     def __init__(self, leases, holder, clock, names=(NAME,)):
         self.leadership = Leadership(leases, clock, "scheduler/", holder)
@@ -84,7 +84,7 @@ def test_a_second_candidate_stands_by_while_the_first_renews(leases):
         assert not second.tick()
 
 
-def test_the_right_of_a_silent_holder_ends_before_the_lease_may_be_taken(leases):
+def test_a_silent_holder_loses_the_lease_before_it_can_be_taken_over(leases):
     clock = SteppedClock(START)
     first, second = Candidate(leases, "a", clock), Candidate(leases, "b", clock)
     first.tick()
@@ -98,7 +98,7 @@ def test_the_right_of_a_silent_holder_ends_before_the_lease_may_be_taken(leases)
     assert not first.tick()
 
 
-def test_the_next_look_is_due_exactly_when_a_silent_holder_has_lost(leases):
+def test_a_candidate_reads_the_lease_exactly_when_it_may_be_taken_over(leases):
     clock = SteppedClock(START)
     Candidate(leases, "a", clock).tick()
     second = Candidate(leases, "b", clock)
@@ -120,7 +120,7 @@ def test_a_released_lease_is_taken_without_waiting(leases):
     assert second.tick()
 
 
-def test_the_lease_of_a_process_that_is_provably_gone_is_taken_without_waiting(leases):
+def test_the_lease_of_a_provably_dead_process_is_taken_without_waiting(leases):
     clock = SteppedClock(START)
     mine = identity.incarnation()
     gone = identity.Incarnation(mine.host, mine.boot, mine.pid, mine.started - 1, "x")
@@ -128,7 +128,9 @@ def test_the_lease_of_a_process_that_is_provably_gone_is_taken_without_waiting(l
     Candidate(leases, str(gone), clock).tick()
     second = Candidate(leases, str(elsewhere), clock)
     assert second.tick()
-    assert not Candidate(leases, str(mine), clock).tick()  # nothing is provable of elsewhere
+    assert not Candidate(
+        leases, str(mine), clock
+    ).tick()  # processes of another host cannot be proven dead
 
 
 def test_a_paused_holder_is_refused_when_it_renews_after_a_takeover(leases):
@@ -143,28 +145,28 @@ def test_a_paused_holder_is_refused_when_it_renews_after_a_takeover(leases):
     assert not first.tick()  # its own clock stood still, but the row has moved on
 
 
-def test_a_candidate_that_could_not_read_for_a_while_starts_to_wait_again(leases):
+def test_a_candidate_that_could_not_read_the_lease_starts_its_wait_again(leases):
     clock = SteppedClock(START)
     first, second = Candidate(leases, "a", clock), Candidate(leases, "b", clock)
     first.tick()
     second.tick()
-    clock.advance(3 * WAIT_SECONDS)  # the store was away: nobody could renew, or look
+    clock.advance(3 * WAIT_SECONDS)  # during an outage of the store, no renewal or read is possible
     assert not second.tick()
     assert first.tick()
     assert first.epoch == 1
 
 
-def test_a_renewal_whose_answer_was_lost_does_not_cost_the_lease(leases):
+def test_a_lease_survives_a_renewal_whose_answer_was_lost(leases):
     clock = SteppedClock(START)
     first = Candidate(leases, "a", clock)
     first.tick()
-    leases.renew(leases.read(NAME))  # made, but nobody heard of it
+    leases.renew(leases.read(NAME))  # succeeded, but its answer was lost
     clock.advance(RENEW_SECONDS)
     assert first.tick()
     assert first.epoch == 1
 
 
-def test_a_holder_without_the_store_keeps_its_right_until_it_expires(leases, monkeypatch):
+def test_a_holder_keeps_the_lease_during_an_outage_until_it_expires(leases, monkeypatch):
     clock = SteppedClock(START)
     first = Candidate(leases, "a", clock)
     first.tick()
@@ -181,4 +183,4 @@ def test_a_holder_without_the_store_keeps_its_right_until_it_expires(leases, mon
         clock.advance(1)
         assert not first.is_held
     assert first.tick()
-    assert first.epoch == 1  # nobody took it meanwhile
+    assert first.epoch == 1  # no other candidate took it meanwhile

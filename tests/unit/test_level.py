@@ -1,4 +1,4 @@
-"""One level of the timetable, against a plain list that does the same slowly."""
+"""One level of the timetable, compared with a plain list that does the same slowly."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_frontier_and_counts_follow_every_change(changes):
 
 
 @given(CHANGES, st.integers(START - 5, START + LENGTH + 5), st.integers(0, 20))
-def test_questions_about_a_range_agree_with_the_list(changes, first, more):
+def test_queries_of_a_range_agree_with_the_list(changes, first, more):
     level, end = a_level(), first + more
     for at, _, state, generation in changes:
         level.set(at, at, state, generation)
@@ -60,7 +60,7 @@ def test_questions_about_a_range_agree_with_the_list(changes, first, more):
         assert level.all_skipped(first, end) == skipped
 
 
-def test_growing_and_extending_keep_what_is_there():
+def test_growing_and_extending_keep_existing_jobs():
     level = a_level()
     level.set(START + 3, START + 3, JobState.PROCESSED, 2)
     level.grow(START + LENGTH + 5)

@@ -1,4 +1,4 @@
-"""Logs: one JSON object a line, bounded, without secrets, a file for each instance."""
+"""Logs: one JSON object a line, bounded and without secrets, in one file for each instance."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def test_a_line_is_an_event_with_what_it_is_about(tmp_path: Path) -> None:
+def test_a_line_is_an_event_with_its_fields(tmp_path: Path) -> None:
     path = logs.configure(tmp_path, "SiteHourly", "dev-1")
     log.info(
         "Unit %s requested",
@@ -66,7 +66,7 @@ def test_a_line_may_be_about_another_process(tmp_path: Path) -> None:
     assert "process_name" not in line
 
 
-def test_instances_have_files_of_their_own(tmp_path: Path) -> None:
+def test_each_instance_has_its_own_file(tmp_path: Path) -> None:
     assert logs.configure(tmp_path, "P", "b") == tmp_path / "logs" / "P.log"
     path = logs.configure(tmp_path, "P", "b", instance=2)
     assert path == tmp_path / "logs" / "P.2.log"
@@ -75,7 +75,7 @@ def test_instances_have_files_of_their_own(tmp_path: Path) -> None:
     assert (tmp_path / "logs" / "P.log").read_text() == ""  # configuring again replaces
 
 
-def test_debug_is_left_out(tmp_path: Path) -> None:
+def test_debug_messages_are_not_logged(tmp_path: Path) -> None:
     path = logs.configure(tmp_path, "P", "b")
     log.debug("a tick found nothing")
     assert lines(path) == []
@@ -93,7 +93,7 @@ def test_an_error_keeps_its_traceback_on_the_same_line(tmp_path: Path) -> None:
     assert "secret" not in path.read_text()
 
 
-def test_secrets_are_masked_wherever_they_stand(tmp_path: Path) -> None:
+def test_secrets_are_masked_in_messages_and_all_fields(tmp_path: Path) -> None:
     path = logs.configure(tmp_path, "P", "b")
     url = "mongodb://me:secret@host/db"
     log.info("connecting to %s", url, extra={"url": url, "all": [url, {"one": url}]})
@@ -102,7 +102,7 @@ def test_secrets_are_masked_wherever_they_stand(tmp_path: Path) -> None:
     assert line["all"] == ["mongodb://me:***@host/db", {"one": "mongodb://me:***@host/db"}]
 
 
-def test_whatever_is_logged_is_json_and_bounded(tmp_path: Path) -> None:
+def test_every_line_is_json_of_bounded_length(tmp_path: Path) -> None:
     path = logs.configure(tmp_path, "P", "b")
     odd = {"path": Path("/x"), "big": 2**70, "bytes": b"\xff", "nan": float("nan"), 5: {1, 2}}
     log.info("%s\n\udcff", "x" * 10**6, extra={"odd": odd, "many": list(range(10**5))})
@@ -125,7 +125,7 @@ def test_files_are_rotated_and_bounded(tmp_path: Path, monkeypatch: pytest.Monke
     assert lines(tmp_path / "logs" / "P.log")[-1]["message"] == "line 499"
 
 
-def test_a_thread_that_dies_is_in_the_log(tmp_path: Path) -> None:
+def test_the_failure_of_a_thread_is_logged(tmp_path: Path) -> None:
     path = logs.configure(tmp_path, "P", "b")
 
     def fail() -> None:

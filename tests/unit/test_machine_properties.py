@@ -1,4 +1,4 @@
-"""No decision of any machine is illegal, premature or final too early."""
+"""No decision of any state machine is illegal or comes too early."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_no_decision_is_illegal(machine, situation):
 
 
 @given(st.sampled_from(StateMachine), SITUATIONS)
-def test_a_gate_holds_back_and_changes_nothing_else(machine, situation):
+def test_a_gate_turns_a_decision_only_into_a_wait(machine, situation):
     decision, free = decide(machine, situation), decide(machine, replace(situation, gate=Gate()))
     if decision != free:
         assert not isinstance(free, Wait)
@@ -132,7 +132,7 @@ def test_nothing_final_happens_before_the_period_is_closed(machine, situation):
 
 @pytest.mark.parametrize("state", JobState)
 @pytest.mark.parametrize("move", JobMove)
-def test_every_pair_of_job_state_and_move(state, move):
+def test_job_moves_are_legal_only_from_the_states_of_the_table(state, move):
     allowed, result = JOB_MOVES[move]
     if state in allowed:
         assert job_after(state, move) is (state if result is None else result)
@@ -143,7 +143,7 @@ def test_every_pair_of_job_state_and_move(state, move):
 
 @pytest.mark.parametrize("state", UnitState)
 @pytest.mark.parametrize("move", UnitMove)
-def test_every_pair_of_unit_state_and_move(state, move):
+def test_unit_moves_are_legal_only_from_the_states_of_the_table(state, move):
     allowed, result = UNIT_MOVES[move]
     if state in allowed:
         assert unit_after(state, move) is result
@@ -152,7 +152,7 @@ def test_every_pair_of_unit_state_and_move(state, move):
             unit_after(state, move)
 
 
-def test_finished_is_final_for_units():
+def test_a_finished_unit_has_no_legal_move():
     for move in UnitMove:
         for state in (DONE, NOOP, CANCELED):
             with pytest.raises(IllegalMove):

@@ -73,7 +73,7 @@ TABLE = [
     (DISCRETE, job(P, units=[unit(V)]), UNIT_ACTIVE),
     (DISCRETE, job(P, units=[unit(DONE)]), Finish(JobState.PROCESSED, "", "u")),
     (DISCRETE, job(P, units=[unit(NOOP)]), Finish(JobState.NOOP, "", "u")),
-    # failed at once, whatever it waits for, until its source grows or somebody decides
+    # a failed job stays failed until its source grows or an operator retries it
     (DISCRETE, job(P, units=[unit(CANCELED, reason="why")]), Fail("why", "u")),
     (DISCRETE, job(P, units=[unit(CANCELED)]), Fail("its unit was canceled", "u")),
     (DISCRETE, job(P, units=[unit(CANCELED)], ready=RUN_ONLY), Fail("its unit was canceled", "u")),
@@ -85,7 +85,7 @@ TABLE = [
     (DISCRETE, job(X, units=[unit(CANCELED)], may_retry=True), Request(1, 10)),
     (DISCRETE, job(X, units=[unit(CANCELED, 0)], **EXTERNAL), FAILED),
     (DISCRETE, job(X, units=[unit(CANCELED, 0)], may_retry=True, **EXTERNAL), Request(0, 0)),
-    # where the process says so, it is given up once it could finish
+    # with on_failure "skip", a failed job is given up once it could finish
     (DISCRETE, job(P, units=[unit(CANCELED, reason="x")], **SKIPS), GIVES_UP),
     (DISCRETE, job(X, units=[unit(CANCELED, reason="x")], **SKIPS), GIVES_UP),
     (DISCRETE, job(P, units=[unit(CANCELED, reason="x")], ready=RUN_ONLY, **SKIPS), Fail("x", "u")),
@@ -94,7 +94,7 @@ TABLE = [
     (CONTINUOUS, job(P, units=[unit(CANCELED)], may_retry=True, **SKIPS), LAST_RUN),
     (CONTINUOUS, job(P, closed=False, units=[unit(CANCELED, reason="x")], **SKIPS), Fail("x", "u")),
     (CONTINUOUS, job(X, closed=False, units=[unit(CANCELED)], **SKIPS), FAILED),
-    # in an open period the next data is a new try
+    # in an open period, new data leads to a new attempt
     (CONTINUOUS, job(X, closed=False, units=[unit(CANCELED, 8)]), Request(1, 10)),
     (CONTINUOUS, job(X, closed=False, units=[unit(CANCELED, 8)], may_refresh=False), FAILED),
     (CONTINUOUS, job(X, closed=False, units=[unit(CANCELED, 3)], **EXTERNAL), Request(0, 0)),
@@ -170,7 +170,7 @@ TABLE = [
     ),
 ]
 
-# what the process allows: a closed gate holds back new units, and without a leader everything
+# Gates: a closed gate blocks new units; without a leader, every decision waits.
 GATED = [
     (DISCRETE, job(gate=OFF), Wait(Reason.SWITCHED_OFF)),
     (DISCRETE, job(gate=NOT_LED), Wait(Reason.NOT_LED)),
@@ -184,17 +184,17 @@ GATED = [
     (DISCRETE, job(ready=RUN_ONLY, gate=FULL), Wait(Reason.NO_SLOT)),
     (DISCRETE, job(P, units=[unit(DONE, 8)], gate=OFF), Wait(Reason.SWITCHED_OFF)),
     (DISCRETE, job(X, units=[unit(CANCELED)], may_retry=True, gate=OFF), Wait(Reason.SWITCHED_OFF)),
-    # what needs no new unit goes on while the process is off, or full
+    # decisions without a new unit are made even if the process is off or full
     (DISCRETE, job(bounds=None, gate=OFF), Finish(JobState.NOOP, "its source is empty")),
     (DISCRETE, job(P, units=[unit(DONE)], gate=LATER), Finish(JobState.PROCESSED, "", "u")),
     (CONTINUOUS, job(P, units=[unit(RUN)], gate=OFF), Finalise()),
     (CONTINUOUS, job(P, units=[unit(R, 8)], gate=OFF), Extend(unit(R, 8), 10, is_final=True)),
     (DISCRETE, job(P, units=[unit(CANCELED, reason="x")], gate=OFF), Fail("x", "u")),
-    # but not where no scheduler leads
+    # but not without a leading scheduler
     (DISCRETE, job(bounds=None, gate=NOT_LED), Wait(Reason.NOT_LED)),
     (CONTINUOUS, job(P, units=[unit(RUN)], gate=NOT_LED), Wait(Reason.NOT_LED)),
     (DISCRETE, job(P, units=[unit(CANCELED, reason="x")], gate=NOT_LED), Wait(Reason.NOT_LED)),
-    # what the job itself waits for goes first
+    # reasons of the job itself precede those of the gate
     (DISCRETE, job(closed=False, gate=SHUT), OPEN),
     (DISCRETE, job(ready=BLOCKED_ALL, gate=SHUT), BLOCKED),
     (DISCRETE, job(P, units=[unit(RUN)], gate=SHUT), UNIT_ACTIVE),
@@ -204,16 +204,16 @@ GATED = [
 
 
 @pytest.mark.parametrize(("machine", "situation", "expected"), [*TABLE, *GATED])
-def test_decision(machine, situation, expected):
+def test_each_situation_has_its_decision(machine, situation, expected):
     assert decide(machine, situation) == expected
 
 
-def test_every_reason_is_reached():
+def test_the_tables_cover_every_reason_to_wait():
     reached = {decision.reason for *_, decision in [*TABLE, *GATED] if isinstance(decision, Wait)}
     assert reached == set(Reason)
 
 
-# Why a job is not finished, which may be another reason than why nothing is done about it
+# Why a job is not finished; the reason for the current decision may be another one.
 UNFINISHED = [
     (DISCRETE, job(), None),
     (DISCRETE, job(bounds=None), None),
@@ -227,7 +227,7 @@ UNFINISHED = [
     (DISCRETE, job(ready=BLOCKED_ALL, gate=NOT_LED), Reason.BLOCKED),
     (DISCRETE, job(P, units=[unit(R)], gate=SHUT), Reason.UNIT_ACTIVE),
     (DISCRETE, job(X, units=[unit(CANCELED)], gate=SHUT), Reason.FAILED),
-    # while it is worked on, or could be
+    # while work is possible or under way
     (DISCRETE, job(ready=RUN_ONLY), Reason.BLOCKED),
     (DISCRETE, job(ready=RUN_ONLY, gate=FULL), Reason.BLOCKED),
     (CONTINUOUS, job(closed=False), Reason.OPEN),
@@ -242,5 +242,5 @@ UNFINISHED = [
 
 
 @pytest.mark.parametrize(("machine", "situation", "expected"), UNFINISHED)
-def test_why_a_job_is_not_finished(machine, situation, expected):
+def test_each_unfinished_job_has_its_reason(machine, situation, expected):
     assert waits_for(situation, decide(machine, situation)) is expected

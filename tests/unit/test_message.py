@@ -1,4 +1,4 @@
-"""Messages on the wire."""
+"""Encoding and decoding of messages."""
 
 from __future__ import annotations
 
@@ -35,6 +35,6 @@ def test_an_encoded_message_is_decoded_to_an_equal_one(message):
         (b'{"v": 1, "type": "events", "events": [1]}', "neither a unit nor events"),
     ],
 )
-def test_anything_else_is_refused_with_the_reason(body, reason):
+def test_malformed_messages_are_refused_with_the_reason(body, reason):
     with pytest.raises(BadMessage, match=reason):
         decode(body)

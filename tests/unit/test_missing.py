@@ -1,4 +1,4 @@
-"""What this machine lacks is skipped by name, fails in CI, and is told once at the end of a run."""
+"""Tests that lack a program are skipped, fail in CI, and are summarized at the end of a run."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ def broker():
 def test_one(broker): ...
 def test_two(broker): ...
 def test_three(): program("a-program", "install it")
-def test_four(): pytest.skip("of no account")
+def test_four(): pytest.skip("another reason")
 @pytest.mark.skipif(True, reason=reason("network", "buy a cable"))
 def test_five(): ...
 """
-TOLD = [
+SUMMARY = [
     "skipped: 2 tests: no RabbitMQ: install rabbitmq-server or name one",
     "skipped: 1 test: no a-program: install it",
     "skipped: 1 test: no network: buy a cable",
@@ -32,7 +32,7 @@ TOLD = [
 
 
 def pytest_on(folder: Path, **more: str) -> tuple[int, str]:
-    """The exit code, and what it said."""
+    """Returns the exit code and the output."""
     (folder / "test_it.py").write_text(TESTS)
     options = ["-q", "-p", "tests.conftest", "-p", "no:cacheprovider", "-c", os.devnull]
     place = ["--rootdir", str(folder), str(folder / "test_it.py")]
@@ -41,18 +41,18 @@ def pytest_on(folder: Path, **more: str) -> tuple[int, str]:
     return code, out
 
 
-def test_what_is_missing_is_skipped_and_told_with_what_to_do(tmp_path: Path) -> None:
-    code, told = pytest_on(tmp_path)
+def test_tests_that_lack_a_program_are_skipped_with_the_remedy(tmp_path: Path) -> None:
+    code, output = pytest_on(tmp_path)
 
-    assert code == 0, told
-    assert told.splitlines()[-4:-1] == TOLD
-    assert "5 skipped" in told
+    assert code == 0, output
+    assert output.splitlines()[-4:-1] == SUMMARY
+    assert "5 skipped" in output
 
 
-def test_where_nothing_may_be_missing_it_fails(tmp_path: Path) -> None:
-    code, told = pytest_on(tmp_path, CI="true")
+def test_in_ci_tests_that_lack_a_program_fail(tmp_path: Path) -> None:
+    code, output = pytest_on(tmp_path, CI="true")
 
     assert code == 1
-    assert "no RabbitMQ: install rabbitmq-server" in told
+    assert "no RabbitMQ: install rabbitmq-server" in output
     for counted in ("1 failed", "2 skipped", "2 errors"):
-        assert counted in told.splitlines()[-1]
+        assert counted in output.splitlines()[-1]

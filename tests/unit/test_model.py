@@ -1,4 +1,4 @@
-"""The nouns: what they answer, and that they are values."""
+"""Properties of jobs, units, processes and deployments, which are immutable values."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def test_jobs_are_active_or_finished() -> None:
     ]  # fmt: skip
 
 
-def test_a_job_that_was_given_up_is_skipped_to_users() -> None:
+def test_a_given_up_job_is_shown_to_users_as_skipped() -> None:
     assert JobState.GIVEN_UP.public == "skipped"
     assert all(s.public == s.word for s in JobState if s is not JobState.GIVEN_UP)
 
 
-def test_flags_hide_no_state() -> None:
+def test_the_state_of_a_job_is_readable_with_any_flags() -> None:
     for state in JobState:
         for flags in (0, STALE_FLAG, ACKNOWLEDGED_FLAG, STALE_FLAG | ACKNOWLEDGED_FLAG):
             assert JobState((state | flags) & STATE_MASK) is state

@@ -1,4 +1,4 @@
-"""The collector's judgement as a table."""
+"""The verdicts of the collector, as tables."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ OLD = NOW - timedelta(hours=48, seconds=1)
         (a_unit(R), seen(queue_is_empty=True), PUBLISH, False),
         (a_unit(R, published_at=NOW - timedelta(hours=1)), seen(), LEAVE, False),
         (a_unit(R, published_at=NOW - timedelta(seconds=3601)), seen(), PUBLISH, False),
-        # its age counts from when a worker first took it
+        # its age counts from its first claim
         (a_unit(R, first_claimed_at=NOW - timedelta(hours=48)), seen(), LEAVE, False),
         (a_unit(R, first_claimed_at=OLD), seen(), CANCEL, False),
-        # what no worker ever took is not given up
+        # a unit that was never claimed is not given up
         (a_unit(R, created_at=OLD), seen(), LEAVE, False),
         (a_unit(R, created_at=NOW - timedelta(days=400)), seen(flush=True), LEAVE, False),
         (a_unit(R, created_at=OLD, published_at=None), seen(), PUBLISH, False),
@@ -79,17 +79,17 @@ OLD = NOW - timedelta(hours=48, seconds=1)
         (a_unit(V, failures=1, created_at=OLD, first_claimed_at=NOW), seen(), HAND_OUT, False),
     ],
 )  # fmt: skip
-def test_judgement(unit, observed, verdict, failed):
+def test_the_collectors_verdict_for_each_unit_of_a_job(unit, observed, verdict, failed):
     judgement = judge(unit, PROCESS, observed, NOW)
     assert (judgement.verdict, judgement.failed) == (verdict, failed)
 
 
-def test_what_is_left_for_a_while_says_until_when():
+def test_a_unit_that_must_wait_has_a_time_to_look_again():
     due = NOW + timedelta(seconds=30)
     assert judge(a_unit(V, failures=1, not_before=due), PROCESS, seen(), NOW).again_at == due
 
 
-def test_the_last_error_is_the_reason_of_the_end():
+def test_the_reason_of_a_cancellation_contains_the_last_error():
     judgement = judge(a_unit(V, failures=3, reason="ValueError: 7"), PROCESS, seen(), NOW)
     assert "ValueError: 7" in judgement.why
 
@@ -97,21 +97,21 @@ def test_the_last_error_is_the_reason_of_the_end():
 @pytest.mark.parametrize(
     ("unit", "observed", "verdict", "failed", "why"),
     [
-        # a run is not tried again, unless its process says so: the next tick brings a fresh one
+        # a run is retried only if its process says so: the schedule creates the next one
         (a_unit(RUN), seen(silent_for=59.9), LEAVE, False, ""),
         (a_unit(RUN), seen(silent_for=60.0), CANCEL, True, "its worker's heartbeat stopped"),
         (a_unit(RUN), seen(owner_is_gone=True), CANCEL, True, "its worker is gone"),
         (a_unit(V, failures=1, reason="ValueError: 7"), seen(), CANCEL, False,
          "failed: ValueError: 7"),
-        # it was given back, and begun by nobody since
+        # returned by its worker and not claimed since
         (a_unit(R, attempt=2, published_at=None), seen(), PUBLISH, False, "never published"),
         (a_unit(R), seen(queue_is_empty=True), PUBLISH, False, "its message is lost"),
-        # it has no job that could be skipped, so it has failed
+        # without a job that could be skipped, it has failed
         (a_unit(R, first_claimed_at=OLD), seen(), CANCEL, True, "not done within 172800 s"),
         (a_unit(R, created_at=OLD), seen(), LEAVE, False, ""),
     ],
 )  # fmt: skip
-def test_judgement_of_a_run(unit, observed, verdict, failed, why):
+def test_the_collectors_verdict_for_each_unit_of_a_run(unit, observed, verdict, failed, why):
     judgement = judge(unit, FREE, observed, NOW)
     assert (judgement.verdict, judgement.failed, judgement.why) == (verdict, failed, why)
 
@@ -122,7 +122,7 @@ LIMITED = a_process("P", HOURLY, max_attempts=3, timeout=20.0, retry_backoff=60.
 @pytest.mark.parametrize(
     ("observed", "verdict"),
     [
-        (seen(running_for=20.0), LEAVE),  # its worker ends it by itself
+        (seen(running_for=20.0), LEAVE),  # the worker still has time to end it
         (seen(running_for=20.0 + SLACK - 0.1), LEAVE),
         (seen(running_for=20.0 + SLACK), Verdict.TIME_OUT),
         (seen(running_for=20.0 + SLACK, owner_is_gone=True), HAND_OUT),
@@ -130,18 +130,18 @@ LIMITED = a_process("P", HOURLY, max_attempts=3, timeout=20.0, retry_backoff=60.
         (seen(running_for=20.0 + SLACK, superseded=True), CANCEL),
     ],
 )
-def test_a_worker_that_does_not_end_what_takes_too_long(observed, verdict):
+def test_a_unit_is_timed_out_if_its_worker_does_not_end_it(observed, verdict):
     assert judge(a_unit(RUN), LIMITED, observed, NOW).verdict is verdict
 
 
-def test_a_timed_out_unit_waits_as_after_any_failure():
+def test_a_timed_out_unit_waits_before_its_next_attempt():
     unit = a_unit(RUN, failures=1)
     judgement = judge(unit, LIMITED, seen(running_for=99.0), NOW)
     assert (judgement.why, judgement.failed) == ("timed out after 20 s", True)
     assert judgement.again_at == NOW + timedelta(seconds=120)
 
 
-def test_without_a_timeout_a_unit_may_run_for_ever():
+def test_without_a_timeout_a_unit_may_run_forever():
     assert judge(a_unit(RUN), PROCESS, seen(running_for=1e9), NOW).verdict is LEAVE
 
 

@@ -1,4 +1,4 @@
-"""The locks hold all that they are made from, by version and hash; the first is enough to run."""
+"""The locks pin all their packages by version and hash; the runtime lock suffices to run."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from packaging.utils import canonicalize_name
 
 PROJECT = Path(__file__).parents[2]
 RUNTIME, TEST = "requirements.txt", "requirements-test.txt"
-EXTRAS = {"boto3", "botocore"}  # imported when they are asked for; the message says what to do
+EXTRAS = {"boto3", "botocore"}  # optional; imported only when needed
 LOCKED = re.compile(
     r"^(?P<name>[A-Za-z0-9._-]+)==(?P<version>[^ \\\n]+)(?: ; (?P<marker>[^\\\n]+))?"
     r"(?P<hashes>(?: \\\n    --hash=sha256:[0-9a-f]{64})*)\n",
     re.MULTILINE,
 )
-# One a line, as ruff wants it.
+# One import a line, as ruff requires.
 IMPORTED = re.compile(r"^ *(?:import|from(?= [\w.]+ import )) (\w+)", re.MULTILINE)
 
 
 def locked(name: str) -> dict[str, re.Match[str]]:
-    """The packages of a lock."""
+    """Returns the packages of a lock by name."""
     text = (PROJECT / name).read_text()
     return {canonicalize_name(found["name"]): found for found in LOCKED.finditer(text)}
 
 
 def inputs(name: str) -> list[Requirement]:
-    """What a lock is made from."""
+    """Returns the requirements that a lock is generated from."""
     lines = (PROJECT / name).with_suffix(".in").read_text().splitlines()
     written = [line.partition("#")[0].strip() for line in lines]
     return [Requirement(line) for line in written if line]
 
 
 @pytest.mark.parametrize("name", [RUNTIME, TEST])
-def test_a_lock_has_what_it_is_made_from_by_version(name: str) -> None:
+def test_a_lock_pins_the_versions_of_its_input(name: str) -> None:
     lock = locked(name)
     assert inputs(name)
     for wanted in inputs(name):
@@ -45,7 +45,7 @@ def test_a_lock_has_what_it_is_made_from_by_version(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [RUNTIME, TEST])
-def test_a_lock_is_nothing_but_packages_with_hashes_and_names_no_index(name: str) -> None:
+def test_a_lock_contains_only_packages_with_hashes_and_no_index(name: str) -> None:
     text = (PROJECT / name).read_text()
     rest = LOCKED.sub("", text).splitlines()
     assert [line for line in rest if not line.lstrip().startswith("#")] == []
@@ -54,7 +54,7 @@ def test_a_lock_is_nothing_but_packages_with_hashes_and_names_no_index(name: str
 
 
 @pytest.mark.parametrize("name", [RUNTIME, TEST])
-def test_a_lock_has_all_that_its_packages_pull_in(name: str) -> None:
+def test_a_lock_contains_all_dependencies_of_its_packages(name: str) -> None:
     lock = locked(name)
     here = [package for package, found in lock.items() if is_for_here(found["marker"])]
     for package in here:
@@ -67,14 +67,14 @@ def is_for_here(marker: str | None) -> bool:
     return marker is None or bool(Requirement(f"any ; {marker}").marker.evaluate())  # type: ignore[union-attr]
 
 
-def test_what_both_locks_have_is_of_one_version() -> None:
+def test_packages_in_both_locks_have_the_same_version() -> None:
     runtime, test = locked(RUNTIME), locked(TEST)
     assert {name: test[name]["version"] for name in runtime.keys() & test.keys()} == {
         name: runtime[name]["version"] for name in runtime.keys() & test.keys()
     }
 
 
-def test_what_runs_imports_nothing_but_what_the_runtime_has() -> None:
+def test_the_runtime_lock_contains_every_package_that_the_code_imports() -> None:
     places = [
         PROJECT / "context.py",
         *(PROJECT / name for name in ("synergy", "workers", "settings")),
@@ -95,5 +95,5 @@ def test_what_runs_imports_nothing_but_what_the_runtime_has() -> None:
 
 
 def imported(file: Path) -> set[str]:
-    """The top-level modules that a file imports, wherever it does."""
+    """Returns the top-level modules that a file imports, at any place."""
     return set(IMPORTED.findall(file.read_text()))

@@ -14,11 +14,11 @@ DAY, HOUR = timedelta(days=1), timedelta(hours=1)
 
 
 @pytest.mark.parametrize("text", ["", " ", " , "])
-def test_by_default_nothing_is_set(text: str) -> None:
+def test_without_text_the_defaults_apply(text: str) -> None:
     assert retention(text) == DEFAULT
 
 
-def test_each_kind_is_set_by_itself() -> None:
+def test_the_retention_of_each_kind_is_set_separately() -> None:
     found = retention("journal=60d, units = 36h,answers=1h")
     assert found == Retention(journal=60 * DAY, units=36 * HOUR, answers=HOUR)
 

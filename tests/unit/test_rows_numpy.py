@@ -36,7 +36,7 @@ def test_a_scalar_is_read_as_the_equal_value_of_python(
     assert read["deep"] == [{"v": value}]
 
 
-def test_an_array_without_dimensions_is_its_scalar() -> None:
+def test_an_array_without_dimensions_is_read_as_its_scalar() -> None:
     assert decoded(encoded({"v": np.array(5)})) == {"v": 5}
 
 
@@ -56,13 +56,13 @@ def _values() -> list[tuple[object, str]]:
     ]
 
 
-@pytest.mark.parametrize(("value", "told"), _values())
-def test_lossy_types_are_refused_with_the_remedy(value: object, told: str) -> None:
-    with pytest.raises(Unstorable, match=told):
+@pytest.mark.parametrize(("value", "remedy"), _values())
+def test_lossy_types_are_refused_with_the_remedy(value: object, remedy: str) -> None:
+    with pytest.raises(Unstorable, match=remedy):
         encoded({"v": value})
 
 
-def test_the_advice_helps() -> None:
+def test_values_converted_as_advised_can_be_stored() -> None:
     at = np.datetime64("2026-11-22T10:00:00.000001", "ns")
     row = {
         "at": at.astype("datetime64[us]").item().replace(tzinfo=UTC),
@@ -84,7 +84,7 @@ def test_nan_becomes_null_where_the_sink_allows_it() -> None:
     assert decoded(document.body)["w"] is None  # type: ignore[arg-type]
 
 
-def test_scalars_make_keys_and_counts() -> None:
+def test_scalars_can_be_keys_and_whole_numbers_counts() -> None:
     (document,) = as_documents("2026112200", [{"id": np.int64(5)}], ("id",))
     assert document.key == "5"
     assert checked({"rows": np.int64(5)}) == {"rows": 5}

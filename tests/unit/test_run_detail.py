@@ -1,4 +1,4 @@
-"""Runs say what they are, and what is known beside them is read as it was stored."""
+"""The kind of a run follows from its key and request; its detail is read as it was stored."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from synergy.model.run_detail import RunDetail
 from synergy.model.schedule import Run, RunKind
 from tests.factories import NOW
 
-# As the version before wrote it: with what is empty, instants as text, in no order.
+# As the previous version wrote it: with empty fields, instants as text, unordered.
 STORED = """{
     "in_turn": false, "waits": [], "cause": {"due": "x", "events": ["e-1"], "count": 1},
     "first_attempt_at": "2026-11-21T12:00:00.000001+00:00", "first_attempt": 4,
@@ -33,7 +33,7 @@ def a_run(key="due:1", **fields):
     )
 
 
-def test_what_the_version_before_stored_is_read():
+def test_details_stored_by_the_previous_version_are_read():
     assert RunDetail.from_json(json.loads(STORED)) == DETAIL
 
 
@@ -41,7 +41,7 @@ def test_what_the_version_before_stored_is_read():
     "detail",
     [DETAIL, RunDetail(), RunDetail(waits=("a", "b"), in_turn=True), RunDetail(first_attempt=1)],
 )
-def test_a_detail_survives_its_store(detail):
+def test_a_detail_is_read_back_as_it_was_stored(detail):
     assert RunDetail.from_json(json.loads(json.dumps(detail.to_json()))) == detail
 
 
@@ -53,7 +53,7 @@ def test_empty_details_are_not_stored():
 @pytest.mark.parametrize(
     "stored", [{"cause": None}, {"waits": None, "answers": None}, {"of": "a later version"}]
 )
-def test_what_makes_no_sense_is_passed_over(stored):
+def test_nulls_and_unknown_fields_of_a_detail_are_ignored(stored):
     assert RunDetail.from_json(stored) == RunDetail()
 
 
@@ -78,18 +78,18 @@ def test_workers_read_the_cause_by_its_name():
         ("", None),
     ],
 )
-def test_a_run_names_its_cause(key, kind):
+def test_the_key_of_a_run_tells_its_kind(key, kind):
     assert a_run(key).kind is kind
 
 
 @pytest.mark.parametrize(
-    ("request_", "told"),
+    ("request_", "expected"),
     [
         ({}, (False, False)),
         ({"target": "https://example.com/"}, (True, False)),
         ({"process": "P", "arguments": {"target": "x"}}, (False, True)),
     ],
 )
-def test_a_launched_run_is_a_delivery_or_of_a_worker(request_, told):
+def test_the_request_of_a_run_tells_a_delivery_from_a_worker_run(request_, expected):
     run = a_run(request=request_)
-    assert (run.is_delivery, run.is_of_worker) == told
+    assert (run.is_delivery, run.is_of_worker) == expected

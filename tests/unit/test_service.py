@@ -1,4 +1,4 @@
-"""The kit of services: turns, waits, pauses after failures, and the end."""
+"""Services: turns, waits, pauses after failures, and stopping."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from synergy.runtime.service import UNAVAILABLE, Retry, RetryRule, Service, repe
 from synergy.runtime.stop import Stop
 
 NOW = datetime(2026, 3, 10, tzinfo=UTC)
-LONG = 60.0  # seconds that no test waits in full
+WAIT_SECONDS = 60.0  # a bound: no passing test waits that long
 RULE = RetryRule(waiting="part.waits", failing="part.failed", first=1.0, longest=5.0)
 
 
 class Part(Service):
-    """Answers turns with what it is given; each turn is counted."""
+    """A service whose turns return or raise the given answers; turns are counted."""
 
     def __init__(self, *answers, rule=RULE):
         super().__init__("part", SteppedClock(NOW), rule)
@@ -31,18 +31,18 @@ class Part(Service):
     def run_once(self, now):
         self.nows.append(now)
         self.threads.add(threading.current_thread())
-        answer = self.answers.pop(0) if self.answers else LONG
+        answer = self.answers.pop(0) if self.answers else WAIT_SECONDS
         self.turns.release()
         if isinstance(answer, Exception):
             raise answer
         return answer
 
     def has_turned(self, times=1):
-        return all(self.turns.acquire(timeout=LONG) for _ in range(times))
+        return all(self.turns.acquire(timeout=WAIT_SECONDS) for _ in range(times))
 
 
 class Recorded(Stop):
-    """A stop whose pauses are written down, and end at once."""
+    """A stop that records pauses; they end at once."""
 
     def __init__(self):
         super().__init__()
@@ -53,8 +53,8 @@ class Recorded(Stop):
         return self.is_set
 
 
-def test_turns_are_repeated_in_one_thread_after_the_seconds_they_say():
-    part = Part(0.0, 0.0, LONG)
+def test_turns_repeat_in_one_thread_after_the_seconds_that_they_return():
+    part = Part(0.0, 0.0, WAIT_SECONDS)
     part.start()
     assert part.has_turned(3)
     assert part.started
@@ -64,8 +64,8 @@ def test_turns_are_repeated_in_one_thread_after_the_seconds_they_say():
     assert not part.started
 
 
-def test_a_wake_up_ends_the_wait_and_so_does_one_that_came_before():
-    part = Part(LONG, LONG, LONG)
+def test_a_wake_up_before_or_during_a_wait_ends_it():
+    part = Part(WAIT_SECONDS, WAIT_SECONDS, WAIT_SECONDS)
     part.start()
     for _ in range(2):
         assert part.has_turned()
@@ -75,19 +75,19 @@ def test_a_wake_up_ends_the_wait_and_so_does_one_that_came_before():
 
 
 @pytest.mark.parametrize("answer", [3600.0, ValueError("no"), StorageUnavailable("away")])
-def test_the_wish_to_stop_ends_waits_and_pauses_at_once(answer):
+def test_a_stop_ends_waits_and_pauses_at_once(answer):
     part = Part(answer, rule=RetryRule("part.waits", "part.failed", first=3600.0, longest=3600.0))
     part.start()
     assert part.has_turned()
-    assert part.stop(LONG)
+    assert part.stop(WAIT_SECONDS)
 
 
-def test_the_thread_ends_when_nothing_is_left_to_do_until_it_is_started_again():
+def test_a_service_without_work_ends_its_thread_and_can_be_started_again():
     part = Part(None, None)
     for _ in range(2):
         part.start()
         assert part.has_turned()
-        part._thread.join(LONG)
+        part._thread.join(WAIT_SECONDS)
         assert not part.started
     assert len(part.nows) == 2
     assert part.stop()
@@ -104,37 +104,37 @@ def test_a_start_during_the_last_turn_is_not_lost():
     part.run_once = started_meanwhile
     part.start()
     assert part.has_turned(2)
-    part._thread.join(LONG)
+    part._thread.join(WAIT_SECONDS)
     assert part.stop()
     assert len(part.nows) == 2
 
 
-def test_a_thread_waits_for_the_one_before_and_a_stop_for_both():
-    part, going_on = Part(None), threading.Event()
-    part._opened.callback(going_on.wait, LONG)
+def test_a_new_thread_waits_for_the_previous_one_and_a_stop_for_both():
+    part, gate = Part(None), threading.Event()
+    part._opened.callback(gate.wait, WAIT_SECONDS)
     part.start()
     assert part.has_turned()
-    while part.started:  # until it has found out that nothing is left
+    while part.started:  # until the service has noticed that no work is left
         part.wake()
     part.start()
     assert not part.stop(0.1)
-    going_on.set()
+    gate.set()
     assert part.stop()
 
 
-def test_a_stop_has_a_limit_and_says_whether_the_thread_ended():
-    part, going_on = Part(), threading.Event()
+def test_a_stop_returns_whether_the_thread_ended_within_the_limit():
+    part, gate = Part(), threading.Event()
     turn = part.run_once
-    part.run_once = lambda now: (turn(now), going_on.wait(LONG))[0]
+    part.run_once = lambda now: (turn(now), gate.wait(WAIT_SECONDS))[0]
     part.start()
     assert part.has_turned()
     assert not part.stop(0.01)
     assert part.started
-    going_on.set()
+    gate.set()
     assert part.stop()
 
 
-def test_a_service_may_stop_itself():
+def test_a_turn_may_stop_its_own_service():
     part, ended = Part(), []
     turn = part.run_once
     part.run_once = lambda now: (ended.append(part.stop()), turn(now))[1]
@@ -144,7 +144,7 @@ def test_a_service_may_stop_itself():
     assert ended == [False]
 
 
-def test_what_a_turn_opened_is_closed_by_the_thread():
+def test_resources_are_closed_by_the_thread_of_the_turns():
     part, closed = Part(), []
     part._opened.callback(lambda: closed.append(threading.current_thread()))
     part.start()
@@ -153,9 +153,9 @@ def test_what_a_turn_opened_is_closed_by_the_thread():
     assert set(closed) == part.threads
 
 
-def test_pauses_grow_with_failures_up_to_a_limit_and_begin_anew_after_a_success():
-    stop, told = Recorded(), []
-    retry = Retry(RULE, stop, lambda error, times: told.append((str(error), times)))
+def test_pauses_double_with_failures_up_to_a_limit_and_reset_after_a_success():
+    stop, failures = Recorded(), []
+    retry = Retry(RULE, stop, lambda error, times: failures.append((str(error), times)))
     results = iter([ValueError("a"), ValueError("b"), ValueError("c"), ValueError("d"), 7.0])
 
     def step():
@@ -166,10 +166,10 @@ def test_pauses_grow_with_failures_up_to_a_limit_and_begin_anew_after_a_success(
 
     assert [retry.run(step) for _ in range(6)] == [0.0, 0.0, 0.0, 0.0, 7.0, 0.0]
     assert stop.pauses == [1.0, 2.0, 4.0, 5.0, 1.0]
-    assert told == [("a", 1), ("b", 2), ("c", 3), ("d", 4), ("e", 1)]
+    assert failures == [("a", 1), ("b", 2), ("c", 3), ("d", 4), ("e", 1)]
 
 
-def test_many_failures_make_no_pause_too_long_to_count():
+def test_the_pause_after_very_many_failures_stays_at_the_limit():
     assert RULE.pause(100_000) == 5.0
 
 
@@ -180,7 +180,7 @@ def failing(retry, error):
     return retry.run(step)
 
 
-def test_an_unforeseen_failure_is_logged_with_its_traceback_each_time(caplog):
+def test_every_unexpected_failure_is_logged_with_its_traceback(caplog):
     retry = Retry(RULE, Recorded())
     for _ in range(2):
         failing(retry, ValueError("the reason"))
@@ -206,7 +206,7 @@ def test_an_outage_is_logged_once(caplog):
     assert caplog.records[-1].message == "Waiting: again"
 
 
-def test_a_loop_may_retry_outages_alone():
+def test_a_loop_may_retry_only_outages():
     stop = Recorded()
     retry = Retry(RetryRule("part.waits", "part.failed", retried=UNAVAILABLE), stop)
     errors = iter([StorageUnavailable("away"), ValueError("no")])
@@ -219,7 +219,7 @@ def test_a_loop_may_retry_outages_alone():
     assert len(stop.pauses) == 1
 
 
-def test_a_wait_that_fails_is_retried_like_the_turn():
+def test_a_failed_wait_is_retried_like_a_turn():
     stop, waits = Recorded(), iter([MessagingUnavailable("away"), None])
 
     def wait(_seconds):
@@ -231,7 +231,7 @@ def test_a_wait_that_fails_is_retried_like_the_turn():
     assert stop.pauses == [1.0]
 
 
-def test_a_loop_that_was_stopped_before_takes_no_turn():
+def test_a_loop_that_is_stopped_already_takes_no_turn():
     stop = Stop()
     stop.set()
     repeat(lambda: pytest.fail("a turn"), stop, stop.wait, Retry(RULE, stop))

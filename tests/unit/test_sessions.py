@@ -1,4 +1,4 @@
-"""Which visit a line belongs to, and what is the same when a log is read again."""
+"""Which session a line belongs to, and what stays the same when a log is read again."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def sessions(events: list[Event]) -> list[str]:
     return [event["session"] for event in events]
 
 
-def test_exactly_thirty_minutes_do_not_end_a_session() -> None:
+def test_a_pause_of_exactly_thirty_minutes_does_not_end_a_session() -> None:
     first, second = sessions(visit(0, GAP))
     assert first == second
 
 
-def test_one_second_more_does() -> None:
+def test_a_pause_longer_than_thirty_minutes_ends_a_session() -> None:
     first, second = sessions(visit(0, GAP + 1))
     assert first != second
 
@@ -56,7 +56,7 @@ def test_the_pause_counts_from_the_previous_line_even_if_that_is_stamped_earlier
     assert len(set(sessions(visit(100, 0, GAP + 1)))) == 2
 
 
-def test_host_and_agent_make_the_visitor() -> None:
+def test_host_and_agent_identify_the_visitor() -> None:
     sessionizer = Sessionizer("example.com")
     visitors = [("a", "x"), ("a", "y"), ("b", "x"), ("a", "x")]
     events = [sessionizer.event(LogEntry(h, a, NOON, True), b"") for h, a in visitors]
@@ -84,14 +84,14 @@ def test_a_longer_file_begins_with_the_same_events() -> None:
     assert visit(0, 0, 5, 4000, 90)[:3] == visit(0, 0, 5)
 
 
-def test_another_log_of_the_same_visit_shares_the_keys_of_the_lines_that_it_shares() -> None:
+def test_equal_lines_of_the_same_visit_in_two_logs_have_equal_keys() -> None:
     one, other = visit(0, 10, 20), visit(0, 20, 30)
     assert len({event["key"] for event in one + other}) == 4
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(-4 * GAP, 4 * GAP)), max_size=60))
-def test_sessions_are_those_of_the_rule(lines: list[tuple[int, int]]) -> None:
-    """Against the rule, spelled out for each visitor on its own."""
+def test_sessions_agree_with_the_rule_applied_to_each_visitor(lines: list[tuple[int, int]]) -> None:
+    """The expected sessions follow from the rule, applied to each visitor separately."""
     sessionizer = Sessionizer("example.com")
     events = [
         sessionizer.event(LogEntry(str(host), "", NOON + second, True), b"")
@@ -109,7 +109,7 @@ def test_sessions_are_those_of_the_rule(lines: list[tuple[int, int]]) -> None:
 
 
 @given(st.lists(st.integers(0, 50)), st.integers(1, 10))
-def test_recent_keeps_the_newest_and_is_bounded(keys: list[int], capacity: int) -> None:
+def test_recent_keeps_the_newest_keys_and_stays_bounded(keys: list[int], capacity: int) -> None:
     recent: Recent[int, int] = Recent(capacity)
     for position, key in enumerate(keys):
         recent[key] = position
@@ -119,7 +119,7 @@ def test_recent_keeps_the_newest_and_is_bounded(keys: list[int], capacity: int) 
         assert recent.get(key) == max(n for n, other in enumerate(keys) if other == key)
 
 
-def test_memory_is_bounded_however_many_visitors_come() -> None:
+def test_memory_is_bounded_for_any_number_of_visitors() -> None:
     sessionizer = Sessionizer("example.com", visitors=100, lines=100)
     for number in range(1000):
         sessionizer.event(LogEntry(str(number), "", NOON + number, True), str(number).encode())
@@ -128,7 +128,7 @@ def test_memory_is_bounded_however_many_visitors_come() -> None:
     assert len(sessionizer._lines) <= 200
 
 
-def test_families_of_agents() -> None:
+def test_operating_system_and_browser_are_read_from_the_agent() -> None:
     chrome = (
         "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_9_1) AppleWebKit/537.36 (KHTML, like Gecko) "
         "Chrome/32.0.1700.77 Safari/537.36"
@@ -138,8 +138,7 @@ def test_families_of_agents() -> None:
     assert families("no such thing") == ("unknown", "unknown")
 
 
-def test_a_whole_log() -> None:
-    """Each line belongs to the visit that it was planned for."""
+def test_the_sessions_of_a_whole_log_are_the_planned_visits() -> None:
     log, sessionizer = access_log(), Sessionizer("semicomplete.com")
     rejected = []
     planned: dict[str, set[int | None]] = defaultdict(set)

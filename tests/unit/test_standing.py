@@ -1,4 +1,4 @@
-"""What a unit is to its job: superseded, or behind another one."""
+"""Whether a unit is superseded, or waits for another unit of its job."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_unit_of_an_active_job_is_not_superseded(state):
     assert not is_superseded(a_unit(generation=2), state, 2)
 
 
-def test_a_timetable_is_asked_for_the_units_job():
+def test_whether_a_unit_is_superseded_is_read_from_the_timetable():
     timetable = Timetable(
         a_deployment({"Site": [a_process("SiteHourly", HOURLY)]}), "2026112100", NOW
     )
@@ -51,7 +51,7 @@ def test_a_timetable_is_asked_for_the_units_job():
     assert not is_superseded_in(timetable, a_unit("Another", generation=2))
 
 
-def test_a_requested_unit_waits_behind_the_one_of_its_job_that_runs():
+def test_a_requested_unit_waits_for_the_running_unit_of_its_job():
     runs = a_unit(state=UnitState.IN_PROGRESS)
     waits, failed = a_unit(start_id=1), a_unit(start_id=2, state=UnitState.INVALID)
     others = [a_unit(timeperiod=NEXT_HOUR), a_unit("Another")]
@@ -59,7 +59,7 @@ def test_a_requested_unit_waits_behind_the_one_of_its_job_that_runs():
     assert waiting_behind([waits, failed, *others]) == frozenset()
 
 
-def test_units_of_runs_that_are_due_in_one_second_wait_for_no_other():
+def test_units_of_runs_due_in_the_same_second_do_not_wait_for_each_other():
     of_run = {"timeperiod": f"{HOUR}0000"}
     units = [
         replace(a_unit(id="a", state=UnitState.IN_PROGRESS), **of_run),

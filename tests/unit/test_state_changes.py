@@ -1,4 +1,4 @@
-"""Moves of runs and units: each state and move against what the words say, and what goes along."""
+"""Moves of runs and units: which are legal, and which fields they change."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ LEGAL = {
 
 @pytest.mark.parametrize("move", RunMove)
 @pytest.mark.parametrize("state", RunState)
-def test_only_the_moves_of_the_table_are_made(state, move):
+def test_run_moves_are_legal_only_from_the_states_of_the_table(state, move):
     if (state, move) in LEGAL:
         assert run_after(state, move) is LEGAL[state, move]
     else:
@@ -51,7 +51,7 @@ HELD = Run(
 
 
 @pytest.mark.parametrize("move", [RunMove.PROCESS, RunMove.PASS, RunMove.FAIL, RunMove.CANCEL])
-def test_a_run_that_ends_is_finished_and_released(move):
+def test_an_ended_run_has_an_end_time_and_no_owner(move):
     ended = advance(HELD, move, LATER, "so it is")
     assert ended == replace(
         HELD, state=LEGAL[LAUNCHED, move], reason="so it is", finished_at=LATER,
@@ -59,30 +59,30 @@ def test_a_run_that_ends_is_finished_and_released(move):
     )  # fmt: skip
 
 
-def test_a_run_that_is_launched_again_begins_anew():
+def test_a_retried_run_loses_its_end_reason_and_owner():
     failed = replace(HELD, state=RunState.FAILED, finished_at=LATER)
     again = advance(failed, RunMove.RETRY, LATER)
     assert again == replace(HELD, launched_at=LATER, reason="", owner=None, not_before=None)
 
 
-def test_a_run_that_ended_is_not_ended_again():
+def test_a_finished_run_cannot_be_finished_again():
     ended = advance(HELD, RunMove.CANCEL, LATER)
     with pytest.raises(IllegalMove, match="the run is canceled: process is not possible"):
         advance(ended, RunMove.PROCESS, LATER)
 
 
-def test_a_move_of_a_unit_takes_it_from_its_owner():
+def test_a_failed_unit_gets_a_new_attempt():
     unit = a_unit(state=UnitState.IN_PROGRESS, attempt=3)
     move = move_unit(unit, UnitMove.FAIL, "too long", "collector", is_failure=True)
     assert (move.before, move.after, move.attempt) == (unit.state, UnitState.INVALID, 3)
     assert (move.next_attempt, move.failed, move.forgive) == (True, True, False)
 
 
-def test_a_finished_unit_is_not_moved():
+def test_a_finished_unit_cannot_be_moved():
     with pytest.raises(IllegalMove, match="the unit is processed: cancel is not possible"):
         move_unit(a_unit(state=UnitState.PROCESSED), UnitMove.CANCEL, "", "")
 
 
-def test_only_a_claimed_unit_is_concluded():
+def test_only_a_unit_in_progress_can_be_concluded():
     with pytest.raises(IllegalMove, match="the unit is requested: process is not possible"):
         conclude(a_unit(), "worker", UnitMove.PROCESS)

@@ -1,4 +1,4 @@
-"""What the supervisor does next, as tables."""
+"""The next actions of the supervisor, as tables."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ S = SlotState
         (False, S.KILLING, 0, 9e9, None),
     ],
 )
-def test_what_is_due(is_desired, state, failures, after, action):
+def test_each_state_of_a_slot_has_its_due_action(is_desired, state, failures, after, action):
     known = {SLOT: a_status(state, failures)}
     wanted = {SLOT} if is_desired else set()
 
@@ -72,7 +72,7 @@ def test_a_slot_that_was_never_seen_is_started():
     assert plan({SLOT}, {}, 0.0, TIMING) == {SLOT: Action.START}
 
 
-def test_each_slot_is_judged_on_its_own():
+def test_slots_are_planned_independently():
     known = {Slot("A", 1): a_status(S.RUNNING), Slot("B", 1): a_status(S.RUNNING)}
 
     assert plan({Slot("A", 1), Slot("C", 2)}, known, ENTERED, TIMING) == {
@@ -88,14 +88,14 @@ def test_restarts_are_immediate_and_then_delayed_up_to_a_minute():
     assert restart_delay(10**6, TIMING) == 60
 
 
-def test_a_minute_of_life_resets_the_count_of_deaths():
+def test_running_for_a_minute_resets_the_count_of_failures():
     status = a_status(S.RUNNING, failures=7, born=1000.0)
 
     assert failures_after_death(status, 1059.9, TIMING) == 8
     assert failures_after_death(status, 1060.0, TIMING) == 1
 
 
-def test_an_end_on_purpose_after_the_grace_time_resets_the_count_of_deaths():
+def test_a_deliberate_exit_after_the_grace_time_resets_the_count_of_failures():
     status = a_status(S.RUNNING, failures=7, born=1000.0)
     after_grace, on_purpose = 1000.0 + abandoned_work.GRACE_SECONDS, abandoned_work.EXIT_CODE
 
@@ -110,7 +110,7 @@ def test_an_end_on_purpose_after_the_grace_time_resets_the_count_of_deaths():
     failures=st.integers(0, 20),
     before=st.floats(0.001, 100),
 )
-def test_nothing_is_due_before_the_deadline_and_something_is_at_it(wanted, state, failures, before):
+def test_an_action_is_due_at_the_deadline_and_not_before(wanted, state, failures, before):
     known = {SLOT: a_status(state, failures)}
     desired_slots = {SLOT} if wanted else set()
     deadline = next_deadline(desired_slots, known, TIMING)
@@ -178,7 +178,7 @@ def test_a_process_belongs_where_a_pattern_matches_the_whole_box_id(patterns, bo
     assert assigned(deployment, box) == (["A"] if belongs else [])
 
 
-def test_what_runs_is_assigned_here_and_switched_on_here():
+def test_processes_run_if_they_are_assigned_to_the_box_and_switched_on():
     deployment = a_deployment(
         a_managed("On", instances=2), a_managed("Off"), a_managed("New"), a_managed("Far", ("p",))
     )
@@ -213,7 +213,7 @@ def test_what_runs_is_assigned_here_and_switched_on_here():
         (a_freerun("A"), ProcessControl("A", is_on=False), True),
     ],
 )
-def test_off_stops_a_daemon_but_only_new_work_for_other_processes(process, control, runs):
+def test_switching_off_stops_daemons_but_not_workers(process, control, runs):
     controls = {"A": control} if control else {}
 
     found = desired(a_deployment(process), "dev", [Assignment("dev", "A")], controls)
@@ -221,10 +221,10 @@ def test_off_stops_a_daemon_but_only_new_work_for_other_processes(process, contr
     assert found == ({Slot("A", 1)} if runs else set())
 
 
-# Who came from whom
+# Families of processes
 
 
-def test_a_family_is_found_by_marker_session_and_descent():
+def test_processes_of_a_slot_are_found_by_marker_session_and_descent():
     leader = Entry(10, 1, 10, 500, "home/A")
     with_marker = Entry(11, 1, 11, 501, "home/A")
     in_session = Entry(12, 1, 10, 502)

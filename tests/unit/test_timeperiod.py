@@ -76,7 +76,7 @@ def test_casting_up_truncates_and_down_gives_the_first_member(
     assert qualifier.timeperiod(qualifier.cast(timeperiod)) == expected
 
 
-def test_a_string_alone_is_ambiguous_so_the_qualifier_decides() -> None:
+def test_the_qualifier_decides_what_an_ambiguous_timeperiod_means() -> None:
     day, hour = DAILY.parse("2026112100"), HOURLY.parse("2026112100")
     assert DAILY.start(day) == HOURLY.start(hour)
     assert DAILY.start(day + 1) - DAILY.start(day) == timedelta(days=1)
@@ -151,7 +151,9 @@ def test_casting_in_the_wrong_direction_is_refused() -> None:
 
 
 @given(qualifiers, instants)
-def test_the_period_of_an_instant_holds_it(qualifier: Qualifier, instant: datetime) -> None:
+def test_the_period_of_an_instant_contains_the_instant(
+    qualifier: Qualifier, instant: datetime
+) -> None:
     ordinal = qualifier.at(instant)
     assert qualifier.start(ordinal) <= instant < qualifier.start(ordinal + 1)
     assert qualifier.timeperiod(ordinal) == instant.strftime(FORMATS[qualifier])
@@ -189,6 +191,6 @@ def test_up_and_down_agree_with_the_calendar(
 
 
 @given(instants)
-def test_months_have_the_calendars_days(instant: datetime) -> None:
+def test_months_have_as_many_days_as_in_the_calendar(instant: datetime) -> None:
     first, end = MONTHLY.down(MONTHLY.at(instant), DAILY)
     assert end - first == calendar.monthrange(instant.year, instant.month)[1]

@@ -1,4 +1,4 @@
-"""Parents, children, counterparts, readiness and cascades."""
+"""The timetable: parents, children, counterparts, readiness and cascades."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def finish(timetable, process, first, last, state=JobState.PROCESSED):
         place.level.set(ordinal, ordinal, state, place.level.generation(ordinal))
 
 
-def test_the_jobs_are_exactly_the_calendars():
+def test_there_is_one_job_for_each_period_since_the_start():
     timetable = a_timetable()
     held = {
         name: (p.level.timeperiod(p.level.start), p.level.timeperiod(p.level.end - 1))
@@ -64,7 +64,7 @@ def test_relations_follow_trees_and_qualifiers():
     assert timetable.place("Sitehourly").dependants == []
 
 
-def test_a_job_outside_the_timetable_is_not_found_and_makes_nothing():
+def test_a_job_outside_the_timetable_is_not_found():
     timetable = a_timetable()
     for wrong in ("2015051600", "2015070200"):
         with pytest.raises(NotFound):
@@ -93,7 +93,9 @@ def test_a_job_outside_the_timetable_is_not_found_and_makes_nothing():
         (Blocking.CHILDREN, JobState.NOOP, True, True, False),
     ],
 )
-def test_the_three_blocking_types(blocking, counterpart, may_run, may_finish, skipped):
+def test_each_blocking_type_decides_when_a_job_may_run_and_finish(
+    blocking, counterpart, may_run, may_finish, skipped
+):
     timetable = a_timetable(blocking=blocking)
     finish(timetable, "Sitedaily", "2015052000", "2015052000", counterpart)
     place = timetable.place("Clientdaily")
@@ -103,7 +105,7 @@ def test_the_three_blocking_types(blocking, counterpart, may_run, may_finish, sk
 
 
 @pytest.mark.parametrize("blocking", [Blocking.NORMAL, Blocking.DEPENDENCIES, Blocking.CHILDREN])
-def test_children_hold_back_the_finish_and_only_for_children_the_run(blocking):
+def test_unfinished_children_block_the_end_and_by_type_the_run_of_a_job(blocking):
     timetable = a_timetable(blocking=blocking)
     place = timetable.place("Sitedaily")
     day = place.level.ordinal("2015052000")
@@ -118,14 +120,14 @@ def test_children_hold_back_the_finish_and_only_for_children_the_run(blocking):
     assert not answer.all_children_skipped
 
 
-def test_a_parent_with_only_skipped_children_says_so_the_last_of_its_parent_included():
+def test_readiness_reports_when_all_children_are_skipped():
     timetable = a_timetable()
     finish(timetable, "Sitehourly", "2015053100", "2015053123", JobState.SKIPPED)
     place = timetable.place("Sitedaily")
     assert readiness(place, place.level.ordinal("2015053100")).all_children_skipped
 
 
-def test_blockers_name_the_unfinished_ones():
+def test_blockers_are_the_unfinished_children():
     timetable = a_timetable()
     finish(timetable, "Sitehourly", "2015052000", "2015052021")
     place = timetable.place("Sitedaily")
@@ -136,7 +138,7 @@ def test_blockers_name_the_unfinished_ones():
     ]
 
 
-def test_a_counterpart_before_the_other_trees_start_is_impossible_not_satisfied():
+def test_a_counterpart_before_the_start_of_its_tree_blocks():
     timetable = a_timetable()
     client = timetable.place("Clientdaily")
     client.level.extend(client.level.start - 1)  # as if the client tree began a day earlier
@@ -146,7 +148,7 @@ def test_a_counterpart_before_the_other_trees_start_is_impossible_not_satisfied(
     assert [b.state for b in blockers(client, first)] == [None]
 
 
-def test_a_grouped_dependant_looks_at_every_counterpart_it_covers():
+def test_a_grouped_dependant_waits_for_every_counterpart_that_it_covers():
     deployment = a_deployment(
         {"a": [a_process("A", HOURLY)], "b": [a_process("B", HOURLY, time_grouping=5)]},
         {"b": ("a",)},
@@ -162,7 +164,7 @@ def test_a_grouped_dependant_looks_at_every_counterpart_it_covers():
     assert readiness(place, checkpoint).may_finish
 
 
-def test_a_dependant_of_a_grouped_process_waits_for_the_checkpoint_that_holds_its_data():
+def test_a_dependant_of_a_grouped_process_waits_for_the_covering_checkpoint():
     deployment = a_deployment(
         {"a": [a_process("A", HOURLY, time_grouping=5)], "b": [a_process("B", HOURLY)]},
         {"b": ("a",)},
@@ -176,7 +178,7 @@ def test_a_dependant_of_a_grouped_process_waits_for_the_checkpoint_that_holds_it
     assert readiness(place, hour).may_finish
 
 
-def test_reprocess_climbs_to_ancestors_dependants_and_their_ancestors_each_once():
+def test_a_reprocess_reaches_ancestors_dependants_and_their_ancestors_once():
     timetable = a_timetable()
     for name, place in timetable.places.items():
         level = place.level
@@ -198,7 +200,7 @@ def test_reprocess_climbs_to_ancestors_dependants_and_their_ancestors_each_once(
     )
 
 
-def test_embryos_pass_a_reprocess_through():
+def test_a_reprocess_passes_through_embryos_without_changing_them():
     timetable = a_timetable()
     finish(timetable, "Sitehourly", "2015052007", "2015052007")
     finish(timetable, "Clientyearly", "2015000000", "2015000000")
@@ -208,7 +210,7 @@ def test_embryos_pass_a_reprocess_through():
     assert touched == [("Sitehourly", "2015052007"), ("Clientyearly", "2015000000")]
 
 
-def test_skip_descends_and_leaves_finished_jobs_and_ancestors_alone():
+def test_a_skip_reaches_descendants_but_no_finished_jobs_and_ancestors():
     timetable = a_timetable()
     finish(timetable, "Sitehourly", "2015052000", "2015052021")
     touched = names(nodes_of(skip_spans([timetable.span("Sitedaily", "2015052000", "2015052000")])))
@@ -235,8 +237,7 @@ def test_skip_descends_and_leaves_finished_jobs_and_ancestors_alone():
         max_size=30,
     ),
 )
-def test_cascades_are_closed(process, at, states):
-    """Applying the rule to anything in a cascade leads nowhere outside it."""
+def test_a_cascade_from_any_of_its_jobs_stays_within_it(process, at, states):
     timetable = a_timetable()
     for name, offset, state in states:
         level = timetable.place(name).level
@@ -256,7 +257,7 @@ def _span(node: Node) -> Span:
     return place, range(ordinal, ordinal + 1)
 
 
-def test_yearly_children_before_the_start_are_not_asked_for():
+def test_a_year_does_not_wait_for_months_before_the_start():
     timetable = a_timetable()
     finish(timetable, "Sitemonthly", "2015050000", "2015070000")
     year = timetable.place("Siteyearly")
@@ -267,7 +268,7 @@ def test_yearly_children_before_the_start_are_not_asked_for():
     assert readiness(place, place.level.ordinal("2015000000")).may_finish
 
 
-def test_growth_adds_the_periods_that_have_begun():
+def test_growing_adds_the_periods_that_have_begun():
     timetable = a_timetable()
     timetable.grow(datetime(2016, 1, 1, tzinfo=UTC))
     assert timetable.place("Siteyearly").level.end == 2017

@@ -1,4 +1,4 @@
-"""Semantics A2: what trigger strings mean, how they are printed, what is refused."""
+"""Semantics A2: the meaning and canonical form of trigger strings; malformed ones are refused."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_the_example_of_the_semantics() -> None:
         ("cron 0 0 1,15 * 5-7", "cron 0 0 1,15 * 5-7"),
     ],
 )
-def test_one_canonical_form(text: str, canonical: str) -> None:
+def test_equivalent_triggers_have_one_canonical_form(text: str, canonical: str) -> None:
     assert str(parse(text)) == canonical
     assert parse(canonical) == parse(text)
 
@@ -76,14 +76,14 @@ def test_one_canonical_form(text: str, canonical: str) -> None:
         ("cron 0 0 31 4,6,9,11 *", "has no day 31"),
     ],
 )
-def test_refused_with_the_reason(text: str, reason: str) -> None:
+def test_malformed_triggers_are_refused_with_the_reason(text: str, reason: str) -> None:
     with pytest.raises(InvalidValue) as refused:
         parse(text)
     assert reason in str(refused.value)
     assert repr(text) in str(refused.value)
 
 
-def test_every_is_aligned_to_the_epoch_whatever_came_before() -> None:
+def test_every_is_aligned_to_the_epoch() -> None:
     trigger = parse("every 3600")
     assert trigger.next_after(THURSDAY) == THURSDAY + timedelta(hours=1)
     assert trigger.next_after(THURSDAY - timedelta(seconds=1)) == THURSDAY
@@ -108,11 +108,13 @@ def test_every_is_aligned_to_the_epoch_whatever_came_before() -> None:
         ("cron 59 23 31 12 *", THURSDAY, datetime(2014, 12, 31, 23, 59, tzinfo=UTC)),
     ],
 )
-def test_next_due(text: str, after: datetime, due: datetime) -> None:
+def test_at_and_cron_have_the_expected_next_due_time(
+    text: str, after: datetime, due: datetime
+) -> None:
     assert parse(text).next_after(after) == due
 
 
-def test_another_zone_names_the_same_instant() -> None:
+def test_the_zone_of_the_given_instant_does_not_matter() -> None:
     from zoneinfo import ZoneInfo
 
     local = THURSDAY.astimezone(ZoneInfo("Asia/Tokyo"))
@@ -120,8 +122,8 @@ def test_another_zone_names_the_same_instant() -> None:
         assert parse(text).next_after(local) == parse(text).next_after(THURSDAY)
 
 
-# Properties. A field is drawn as the text and the numbers that it stands for, so that what
-# is expected is worked out without the code under test.
+# Properties. A field is drawn as its text and the numbers that it means, so that the expected
+# result is computed without the code under test.
 
 Drawn = tuple[str, frozenset[int]]
 
@@ -151,7 +153,7 @@ def crons(draw: st.DrawFn) -> list[Drawn]:
 
 
 def is_due(fields: list[Drawn], minute: datetime) -> bool:
-    """Unix cron, as its manual says it."""
+    """Whether a minute is due by the manual of Unix cron."""
     minutes, hours, days, months, weekdays = (numbers for _, numbers in fields)
     sunday_is_7 = minute.isoweekday()
     by_day = minute.day in days
@@ -197,7 +199,7 @@ def test_printing_and_reading_back_changes_nothing(trigger: Trigger) -> None:
 
 
 @given(triggers(), instants, st.timedeltas(timedelta(0), timedelta(days=2)))
-def test_later_than_asked_and_never_back(
+def test_the_next_due_time_is_later_and_never_decreases(
     trigger: Trigger, instant: datetime, step: timedelta
 ) -> None:
     due = trigger.next_after(instant)
@@ -210,7 +212,7 @@ def test_later_than_asked_and_never_back(
 
 
 @given(st.integers(1, 10**6), instants)
-def test_every_is_due_at_the_multiples(seconds: int, instant: datetime) -> None:
+def test_every_is_due_at_multiples_of_its_seconds(seconds: int, instant: datetime) -> None:
     due = Every(seconds).next_after(instant)
     assert due.timestamp() % seconds == 0
     assert due - instant <= timedelta(seconds=seconds)

@@ -1,4 +1,4 @@
-"""What a sink makes of rows: each is kept, or the first that cannot be is named."""
+"""Rows for a sink: all are stored, or the first invalid one is named."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def refusal(*rows: Any, unique_by: tuple[str, ...] = ("domain",), **options: Any
     return str(refused.value)
 
 
-def test_a_row_gets_its_timeperiod_whatever_it_said_itself() -> None:
+def test_the_timeperiod_of_a_row_is_overwritten() -> None:
     assert bodies({"domain": "a", "timeperiod": "2026112201"}) == [
         {"domain": "a", "timeperiod": DAY}
     ]
     assert keys({"n": 1}, unique_by=("timeperiod",)) == [DAY]
 
 
-def test_a_mapping_may_be_used_again_for_the_next_row() -> None:
+def test_a_generator_may_reuse_its_mapping_for_the_next_row() -> None:
     def reusing() -> Iterator[dict[str, Any]]:
         row: dict[str, Any] = {"stat": {}}
         for domain in "ab":
@@ -54,15 +54,15 @@ def test_a_mapping_may_be_used_again_for_the_next_row() -> None:
 
 
 def test_a_missing_unique_field_is_reported_with_the_row_and_its_fields() -> None:
-    told = refusal({"domain": "a", "os": "x"}, {"domain": "b"}, unique_by=("domain", "os"))
-    assert told == (
+    message = refusal({"domain": "a", "os": "x"}, {"domain": "b"}, unique_by=("domain", "os"))
+    assert message == (
         "row 2 (domain='b') has no field 'os', and rows are unique by domain, os: give it to "
         "every row, or name other fields in unique_by of the worker"
     )
     assert refusal({}).startswith("row 1 has no field 'domain'")
 
 
-def test_a_row_that_would_take_the_place_of_another_is_refused() -> None:
+def test_a_row_that_would_replace_another_is_refused() -> None:
     assert refusal({"domain": "a", "n": 1}, {"domain": "b"}, {"domain": "a", "n": 2}) == (
         "row 3 (domain='a') would replace row 1, which has the same domain: give one "
         "row for each, or name more fields in unique_by of the worker"
@@ -72,8 +72,8 @@ def test_a_row_that_would_take_the_place_of_another_is_refused() -> None:
 
 
 def test_a_wrong_value_is_named_by_row_and_field() -> None:
-    told = refusal({"domain": "a"}, {"domain": "b", "stat": {"means": [1.0, float("nan")]}})
-    assert told == (
+    message = refusal({"domain": "a"}, {"domain": "b", "stat": {"means": [1.0, float("nan")]}})
+    assert message == (
         "row 2 (domain='b'): field stat.means[1] is nan: give a number or None, or call replace "
         'with nan="null"'
     )
@@ -100,7 +100,7 @@ def test_a_row_must_be_a_mapping(row: object) -> None:
     )
 
 
-def test_a_text_as_unique_by_is_refused() -> None:
+def test_unique_by_must_not_be_a_text() -> None:
     assert refusal({"domain": "a"}, unique_by="domain") == (  # type: ignore[arg-type]
         "unique_by is the text 'domain': write ('domain',)"
     )
@@ -137,13 +137,13 @@ def test_rows_that_differ_in_a_unique_text_are_all_kept(pairs: list[tuple[str, s
 
 
 class Whole:
-    """A whole number as those of numpy."""
+    """A whole number like those of numpy."""
 
     def __index__(self) -> int:
         return 7
 
 
-def test_counts_are_whole_numbers_of_any_kind() -> None:
+def test_counts_are_whole_numbers_of_any_type() -> None:
     assert checked({"a": 1, "b": Whole()}) == {"a": 1, "b": 7}  # type: ignore[dict-item]
     for counts in ({"a": 1.5}, {"a": 1 << 63}, {"a": None}):
         with pytest.raises(TypeError, match="the count 'a' is not a whole number within 63 bits"):

@@ -1,4 +1,4 @@
-"""The session worker: the same sessions, in whatever order and however often events come."""
+"""The session worker: sessions do not depend on order or repetition of events."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ HOUR = "2015051712"
 Event = dict[str, Any]
 
 
-class Shelf:
-    """The documents of one test: `update` alone, on a dictionary."""
+class FakeDocuments:
+    """Documents in a dictionary, with `update` only."""
 
     def __init__(self) -> None:
         self.bodies: dict[tuple[str, str, str], Mapping[str, Any]] = {}
@@ -58,15 +58,15 @@ def event(key: str, second: int, *, session: str = "s1", pageview: bool = True) 
     }
 
 
-def handled(*groups: Sequence[Event]) -> Shelf:
-    shelf = Shelf()
+def handled(*groups: Sequence[Event]) -> FakeDocuments:
+    documents = FakeDocuments()
     worker = SingleSessionWorker(None)  # type: ignore[arg-type]
     for group in groups:
-        worker.handle(group, shelf)  # type: ignore[arg-type]
-    return shelf
+        worker.handle(group, documents)  # type: ignore[arg-type]
+    return documents
 
 
-def test_a_session_has_the_fields_that_are_promised() -> None:
+def test_a_session_has_the_documented_fields() -> None:
     (session,) = handled([event("a", 0), event("b", 90, pageview=False)]).of(SESSIONS)
 
     assert {name: value for name, value in session.items() if name != "_pieces"} == {
@@ -94,20 +94,24 @@ def test_duration_runs_from_the_earliest_to_the_latest_event() -> None:
     assert session["browsing_history"]["total_duration"] == 55
 
 
-def test_a_session_stays_in_the_hour_of_its_opening_event_and_has_a_piece_for_each_hour() -> None:
-    shelf = handled([event("a", 3500)], [event("b", 3700)], [event("c", 7300)])
+def test_a_session_belongs_to_its_first_hour_and_has_a_piece_for_each_hour() -> None:
+    documents = handled([event("a", 3500)], [event("b", 3700)], [event("c", 7300)])
 
-    assert [body["timeperiod"] for body in shelf.of(SESSIONS)] == [HOUR]
-    assert [body["timeperiod"] for body in shelf.of(PIECES)] == [HOUR, "2015051713", "2015051714"]
-    assert shelf.of(SESSIONS)[0]["browsing_history"]["number_of_entries"] == 3
+    assert [body["timeperiod"] for body in documents.of(SESSIONS)] == [HOUR]
+    assert [body["timeperiod"] for body in documents.of(PIECES)] == [
+        HOUR,
+        "2015051713",
+        "2015051714",
+    ]
+    assert documents.of(SESSIONS)[0]["browsing_history"]["number_of_entries"] == 3
 
 
 def test_an_update_touches_only_the_pieces_that_its_events_belong_to() -> None:
-    shelf = handled([event(str(n), n * 3600) for n in range(24)])
-    shelf.merges.clear()
-    SingleSessionWorker(None).handle([event("new", 10)], shelf)  # type: ignore[arg-type]
+    documents = handled([event(str(n), n * 3600) for n in range(24)])
+    documents.merges.clear()
+    SingleSessionWorker(None).handle([event("new", 10)], documents)  # type: ignore[arg-type]
 
-    assert shelf.merges == [PIECES, SESSIONS]
+    assert documents.merges == [PIECES, SESSIONS]
 
 
 def test_the_same_event_twice_counts_once() -> None:
@@ -115,7 +119,7 @@ def test_the_same_event_twice_counts_once() -> None:
     assert handled(one, one, [*one, *one]).bodies == handled(one).bodies
 
 
-def test_what_a_log_cannot_tell_is_taken_from_events_that_can() -> None:
+def test_a_profile_takes_fields_that_logs_lack_from_other_events() -> None:
     (session,) = handled([{**event("a", 0), "language": "de", "country": "Germany"}]).of(SESSIONS)
     assert session["user_profile"]["language"] == "de"
     assert session["user_profile"]["screen_resolution"] == "unknown"
@@ -144,7 +148,7 @@ def test_order_and_grouping_of_events_change_nothing(
 
 
 @given(_events.filter(bool))
-def test_sums_are_those_of_the_distinct_events(events: list[Event]) -> None:
+def test_sums_count_distinct_events_only(events: list[Event]) -> None:
     for session in handled(events).of(SESSIONS):
         own = {e["key"]: e for e in events if e["session"] == session["session_id"]}.values()
         times = [e["at"] for e in own]
@@ -155,23 +159,23 @@ def test_sums_are_those_of_the_distinct_events(events: list[Event]) -> None:
         }
 
 
-def test_a_piece_written_over_a_newer_session_keeps_the_newer() -> None:
+def test_an_older_piece_does_not_overwrite_a_newer_session() -> None:
     """Where the store has no transactions, a session may be written with an older piece."""
-    shelf = handled([event("a", 0)])
-    old = dict(shelf.bodies)
-    SingleSessionWorker(None).handle([event("b", 30)], shelf)  # type: ignore[arg-type]
-    newest = dict(shelf.bodies)
+    documents = handled([event("a", 0)])
+    old = dict(documents.bodies)
+    SingleSessionWorker(None).handle([event("b", 30)], documents)  # type: ignore[arg-type]
+    newest = dict(documents.bodies)
     place = (SESSIONS, HOUR, "example.com|s1")
-    late = Shelf()
+    late = FakeDocuments()
     late.bodies = {**old, place: newest[place]}
     SingleSessionWorker(None).handle([event("a", 0)], late)  # type: ignore[arg-type]
 
     assert late.bodies[place] == newest[place]
 
 
-def test_hours_of_events_are_those_of_the_calendar() -> None:
-    shelf = handled([event("a", 0)])
-    (piece,) = shelf.of(PIECES)
+def test_an_event_belongs_to_its_hour_of_the_calendar() -> None:
+    documents = handled([event("a", 0)])
+    (piece,) = documents.of(PIECES)
     start = Qualifier.HOURLY.start(Qualifier.HOURLY.parse(piece["timeperiod"]))
     assert start.timestamp() <= OPENED < start.timestamp() + 3600
 

@@ -1,4 +1,4 @@
-"""Statistics: adding up is the same in every order, and nothing is lost on the way."""
+"""Statistics: sums are exact and do not depend on the order of sessions."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_counting_is_exact(sessions: list[dict[str, Any]]) -> None:
 
 
 @given(_sessions, st.randoms())
-def test_the_order_of_sessions_does_not_even_change_the_bytes(
+def test_statistics_are_identical_for_every_order_of_sessions(
     sessions: list[dict[str, Any]], chance: random.Random
 ) -> None:
     shuffled = list(sessions)
@@ -105,7 +105,7 @@ def test_adding_up_is_associative(
     assert add_up([add_up([a, b]), c]) == add_up([a, add_up([b, c])]) == add_up([c, b, a])
 
 
-def test_the_sum_of_nothing() -> None:
+def test_the_sum_of_nothing_is_zero() -> None:
     assert add_up([]) == {**dict.fromkeys(NUMBERS, 0), **{name: {} for name in COUNTERS}}
 
 
@@ -113,11 +113,11 @@ def stat(visits: int, pageviews: int) -> dict[str, Any]:
     return {"number_of_visits": visits, "number_of_pageviews": pageviews, "total_duration": 1}
 
 
-def test_exactly_a_fifth_is_no_alert() -> None:
+def test_a_change_of_exactly_a_fifth_is_no_alert() -> None:
     assert alerts({"x": stat(120, 80)}, {"x": stat(100, 100)}) == []
 
 
-def test_more_than_a_fifth_is_up_or_down_visits_or_pageviews() -> None:
+def test_a_change_of_more_than_a_fifth_of_visits_or_pageviews_is_an_alert() -> None:
     before = dict.fromkeys("abcd", stat(100, 100))
     today = {"a": stat(121, 100), "b": stat(79, 100), "c": stat(100, 121), "d": stat(100, 79)}
     assert [row["domain"] for row in alerts(today, before)] == list("abcd")
@@ -138,7 +138,7 @@ def test_without_a_week_before_there_is_no_alert() -> None:
     assert alerts({"x": stat(1000, 1000)}, {}) == []
 
 
-def test_a_site_that_fell_silent_is_an_alert() -> None:
+def test_a_site_without_visits_is_an_alert() -> None:
     (row,) = alerts({}, {"x": stat(5, 9)})
     assert row["stat"] == {"number_of_visits": 0, "number_of_pageviews": 0}
     assert row["change_percent"] == {"number_of_visits": -100.0, "number_of_pageviews": -100.0}
@@ -150,6 +150,6 @@ def test_a_change_from_nothing_has_no_percentage() -> None:
     assert len(alerts({"x": stat(5, 1)}, {"x": stat(5, 0)})) == 1
 
 
-def test_a_week_before_crosses_months_and_years() -> None:
+def test_the_day_a_week_before_may_be_in_another_month_or_year() -> None:
     assert a_week_before("2016030300") == "2016022500"
     assert a_week_before("2016010300") == "2015122700"

@@ -1,4 +1,4 @@
-"""Imagined visits: the same whenever they are asked for, and believable."""
+"""Generated visits: reproducible and plausible."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ NOON = 1_431_864_000
 
 
 @given(st.lists(st.integers(1, 1800), min_size=1, max_size=6))
-def test_a_stretch_is_the_sum_of_its_parts(cuts: list[int]) -> None:
+def test_events_of_a_range_are_those_of_its_parts(cuts: list[int]) -> None:
     marks = sorted({NOON, *(NOON + cut for cut in cuts)})
     parts = [event for start, end in pairwise(marks) for event in events_between(start, end)]
     assert parts == events_between(marks[0], marks[-1])
 
 
-def test_events_are_unique_and_understood_by_the_session_worker() -> None:
+def test_events_are_unique_and_valid_for_the_session_worker() -> None:
     events = events_between(NOON, NOON + 6 * 3600)
     assert len({(e["session"], e["key"]) for e in events}) == len(events)
     assert {checked(e) for e in events} == {f"20150517{hour}" for hour in range(12, 18)}
 
 
-def test_a_visit_is_one_of_one_visitor_of_one_site_and_belongs_to_the_hour_it_was_opened() -> None:
+def test_a_visit_has_one_visitor_one_site_and_the_hour_of_its_first_event() -> None:
     visits = defaultdict(list)
     for event in events_between(NOON, NOON + 4 * 3600):
         visits[event["session"]].append(event)

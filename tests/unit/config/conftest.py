@@ -1,4 +1,4 @@
-"""A project whose settings and context a test writes."""
+"""A project for which tests write settings and context."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts of `context.py`, and what is loaded from them or refused."""
+"""Builders of texts of `context.py`, and loading and checking them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WORKER = "tests.unit.context_workers.Fine.start"
 
 
 def managed(name: str, qualifier: str, **fields: object) -> str:
-    """The text of a sound entry, with some fields other than usual; `...` leaves one out."""
+    """Returns the text of a valid entry with changed fields; `...` omits a field."""
     usual: dict[str, object] = {
         "process_name": name,
         "classname": WORKER,
@@ -56,7 +56,7 @@ def write(project: Path, processes: dict[str, str], trees: dict[str, str], more:
 
 
 def one(project: Path, entry: str) -> None:
-    """A context with one managed process `p` and its tree."""
+    """Writes a context with one managed process `p` and its tree."""
     write(project, {"p": entry}, {"t": tree("t", ["p"])})
 
 

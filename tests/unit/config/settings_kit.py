@@ -1,4 +1,4 @@
-"""Settings that are loaded or refused."""
+"""Writing and loading settings."""
 
 from __future__ import annotations
 

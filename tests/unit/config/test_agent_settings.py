@@ -18,7 +18,7 @@ def test_the_defaults_of_the_settings(project: Path) -> None:
     assert found.webhook_secrets == ()
 
 
-def test_settings_are_words_with_commas(project: Path) -> None:
+def test_lists_are_separated_by_commas(project: Path) -> None:
     found = settings(
         project,
         SYNERGY_SCHEDULES_UPDATE="sync",

@@ -1,4 +1,4 @@
-"""What `context.py` declares is loaded with its defaults."""
+"""Declarations in `context.py` are loaded with their defaults."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from synergy.timeperiod import Qualifier
 from tests.unit.config.kit import HEAD, WORKER, checked, daemon, load, managed, one, process, write
 
 
-def test_the_entries_of_the_interface_load_unchanged(project: Path) -> None:
+def test_the_documented_example_loads_unchanged(project: Path) -> None:
     (project / "context.py").write_text(
         HEAD
         + """
@@ -78,7 +78,7 @@ PROCESS_SITE_HOURLY: managed_context_entry(
     assert (site.mx_name, site.mx_page) == ("site", "traffic")
 
 
-def test_the_defaults_of_a_managed_process_are_those_of_the_interface(project: Path) -> None:
+def test_a_managed_process_has_the_documented_defaults(project: Path) -> None:
     one(project, managed("p", "hourly"))
     found = process(project)
     assert (found.time_grouping, found.arguments, found.settle) == (1, {}, 300)
@@ -93,7 +93,7 @@ def test_the_defaults_of_a_managed_process_are_those_of_the_interface(project: P
     assert found.token == "p"
 
 
-def test_every_optional_field_arrives(project: Path) -> None:
+def test_every_optional_field_is_loaded(project: Path) -> None:
     one(
         project,
         managed(
@@ -139,12 +139,12 @@ def test_every_optional_field_arrives(project: Path) -> None:
     assert found.trigger_frequency == "at 5-08:00"
 
 
-def test_interim_runs_may_come_with_the_trigger(project: Path) -> None:
+def test_interim_runs_may_follow_the_trigger(project: Path) -> None:
     one(project, managed("p", "hourly", refresh="trigger"))
     assert process(project).refresh is None
 
 
-def test_a_daemon(project: Path) -> None:
+def test_a_daemon_is_loaded_with_its_fields(project: Path) -> None:
     write(project, {"d": daemon("d", instances=2, arguments={"a": 1})}, {})
     assert load(project).processes["d"] == DaemonProcess(
         name="d",
@@ -157,7 +157,7 @@ def test_a_daemon(project: Path) -> None:
 
 
 @pytest.mark.parametrize(("setting", "is_on"), [("on", True), ("off", False)])
-def test_a_process_may_be_on_where_the_demo_stream_is(
+def test_a_process_may_be_on_together_with_the_demo_stream(
     project: Path, setting: str, is_on: bool
 ) -> None:
     write(project, {"d": daemon("d", is_on="demo_stream")}, {})
@@ -166,11 +166,11 @@ def test_a_process_may_be_on_where_the_demo_stream_is(
     assert found.deployment.processes["d"].is_on is is_on
 
 
-def test_also_reads_arrives(project: Path) -> None:
+def test_also_reads_is_loaded_in_order(project: Path) -> None:
     one(project, managed("p", "daily", also_reads=[-1, -7]))
     assert process(project).also_reads == (-7, -1)
 
 
-def test_a_process_may_go_on_without_what_failed(project: Path) -> None:
+def test_a_process_may_skip_failed_periods(project: Path) -> None:
     one(project, managed("p", "hourly", on_failure="skip"))
     assert process(project).on_failure is OnFailure.SKIP

@@ -114,7 +114,7 @@ def test_commands_are_checked(project: Path, command: object, reason: str | None
         ("broken_worker.Any.start", "ZeroDivisionError"),
     ],
 )
-def test_classes_are_imported_by_a_check_only(project: Path, path: str, reason: str) -> None:
+def test_only_a_check_imports_classes(project: Path, path: str, reason: str) -> None:
     (project / "broken_worker.py").write_text("1 / 0\n")
     one(project, managed("p", "hourly", classname=path))
     mistake = only_mistake(project)
@@ -124,7 +124,7 @@ def test_classes_are_imported_by_a_check_only(project: Path, path: str, reason: 
 
 
 @pytest.mark.parametrize("path", [str(each) for each in BuiltIn])
-def test_classes_that_come_with_synergy_are_there_and_not_imported(project, path) -> None:
+def test_classes_of_synergy_exist_and_are_not_imported_by_a_check(project, path) -> None:
     classes.resolve(path)
     write(project, {"p": daemon("p", classname=path)}, {})
     with patch.object(classes, "resolve") as asked:
@@ -133,6 +133,6 @@ def test_classes_that_come_with_synergy_are_there_and_not_imported(project, path
 
 
 @pytest.mark.parametrize("value", [7, [0], [7], ["-7"], [True], [-1001]])
-def test_also_reads_names_earlier_periods_only(project: Path, value: object) -> None:
+def test_also_reads_must_be_a_list_of_earlier_periods(project: Path, value: object) -> None:
     one(project, managed("p", "daily", also_reads=value))
     assert "also_reads" in only_mistake(project)

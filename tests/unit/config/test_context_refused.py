@@ -1,4 +1,4 @@
-"""A `context.py` that fails to load says where; all mistakes are listed at once."""
+"""Errors of a `context.py` name their place; all mistakes are listed at once."""
 
 from __future__ import annotations
 
@@ -39,28 +39,28 @@ from tests.unit.config.kit import (
         ("x = '\0'\n", "context.py"),
     ],
 )
-def test_a_context_that_fails_says_where(project: Path, text: str, reason: str) -> None:
+def test_a_failing_context_is_reported_with_its_line(project: Path, text: str, reason: str) -> None:
     (project / "context.py").write_text(text)
     assert only_mistake(project).startswith(reason)
 
 
 @pytest.mark.parametrize("name", ["no_such_thing", "datetime"])
-def test_where_to_import_other_names_from_is_not_guessed(project: Path, name: str) -> None:
+def test_no_import_is_suggested_for_unknown_names(project: Path, name: str) -> None:
     (project / "context.py").write_text(f"x = {name}\n")
     assert only_mistake(project).endswith(f"NameError: name '{name}' is not defined")
 
 
-def test_a_module_that_the_context_imports_is_named_if_it_does_not_parse(project: Path) -> None:
+def test_a_syntax_error_in_an_imported_module_names_the_module(project: Path) -> None:
     (project / "names_with_a_slip.py").write_text("\n\nx = = 1\n")
     (project / "context.py").write_text("import names_with_a_slip\n")
     assert only_mistake(project).startswith("names_with_a_slip.py line 3: SyntaxError")
 
 
-def test_a_missing_context(project: Path) -> None:
+def test_a_missing_context_is_a_mistake(project: Path) -> None:
     assert only_mistake(project) == "context.py: cannot be read: No such file or directory"
 
 
-def test_the_context_may_lie_in_a_package(project: Path) -> None:
+def test_the_context_may_be_in_a_package(project: Path) -> None:
     (project / "deploy").mkdir()
     (project / "deploy" / "box.py").write_text("process_context = {}\ntimetable_context = {}\n")
     assert checked(project, SYNERGY_CONTEXT="deploy.box").mistakes == ()

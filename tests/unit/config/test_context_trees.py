@@ -69,7 +69,7 @@ def test_a_cycle_is_shown_with_its_path(project: Path) -> None:
     assert all(names[one] == other for one, other in pairwise(path))
 
 
-def test_two_processes_with_one_sink(project: Path) -> None:
+def test_two_processes_cannot_have_the_same_sink(project: Path) -> None:
     write(
         project,
         {"a": managed("a", "daily", sink="rows"), "b": managed("b", "hourly", sink="rows")},
@@ -78,7 +78,7 @@ def test_two_processes_with_one_sink(project: Path) -> None:
     assert only_mistake(project) == "sink rows: more than one process writes it: a, b"
 
 
-def test_a_dependency_that_gives_none_is_a_warning(project: Path) -> None:
+def test_a_dependency_without_a_counterpart_is_a_warning(project: Path) -> None:
     hourly_and_daily(project, {"t": tree("t", ["day"]), "u": tree("u", ["hour"], "t")})
     found = checked(project)
     assert found.mistakes == ()
@@ -86,7 +86,7 @@ def test_a_dependency_that_gives_none_is_a_warning(project: Path) -> None:
     load(project)
 
 
-def test_a_wrong_qualifier_is_one_mistake_and_not_several(project: Path) -> None:
+def test_a_wrong_qualifier_is_reported_once(project: Path) -> None:
     write(
         project,
         {"a": managed("a", "daily"), "b": managed("b", "hurly"), "c": "'text'"},

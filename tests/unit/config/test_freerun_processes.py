@@ -21,7 +21,7 @@ def test_the_defaults_of_a_freerun_process(project: Path) -> None:
     )
 
 
-def test_every_optional_field_of_a_freerun_process_arrives(project: Path) -> None:
+def test_every_optional_field_of_a_freerun_process_is_loaded(project: Path) -> None:
     declare(
         project,
         "process_context['Export'] = freerun('Export', command=['x', '${run}', '${timeperiod}',"
@@ -71,7 +71,7 @@ def test_freerun_processes_are_checked(project: Path, fields: str, reason: str) 
     assert reason in mistake
 
 
-def test_a_managed_process_knows_no_run(project: Path) -> None:
+def test_commands_of_managed_processes_cannot_name_a_run(project: Path) -> None:
     declare(
         project,
         "process_context['Daily'].fields.update(classname=None, command=['x', '${run}'])",
@@ -80,7 +80,7 @@ def test_a_managed_process_knows_no_run(project: Path) -> None:
     assert "unknown ${run}" in mistake
 
 
-def test_a_trigger_frequency_is_a_schedule_of_that_name(project: Path) -> None:
+def test_a_trigger_frequency_declares_a_schedule_named_like_the_process(project: Path) -> None:
     declare(project, "process_context['F'] = freerun('F', trigger_frequency='every  60')")
     assert load(project).schedules == {"F": {"name": "F", "process": "F", "trigger": "every 60"}}
 

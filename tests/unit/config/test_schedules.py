@@ -23,7 +23,7 @@ from tests.unit.config.schedules_kit import AGENT, SOUND, checked, declare, load
         ),
     ],
 )
-def test_a_timetable_trigger_says_which_ends_it_means(
+def test_a_timetable_trigger_is_loaded_with_its_states_and_generations(
     project: Path, written: str, expected: dict[str, object]
 ) -> None:
     fields = f"schedule_name='s', process='Report', trigger={written}"
@@ -32,7 +32,7 @@ def test_a_timetable_trigger_says_which_ends_it_means(
     assert load(project).schedules["s"]["trigger"] == {"timetable": expected}
 
 
-def test_a_state_that_no_job_ends_in_is_named_by_check(project: Path) -> None:
+def test_a_check_names_states_that_do_not_end_a_job(project: Path) -> None:
     fields = "schedule_name='s', process='Report', trigger=timetable('Daily', ['procesed'])"
     declare(project, f"schedule_context = {{'s': schedule_context_entry({fields})}}")
     (mistake,) = checked(project).mistakes
@@ -115,7 +115,7 @@ def test_schedules_are_kept_in_their_canonical_form(project: Path) -> None:
     assert read(found["nightly"], known(load(project).processes)).name == "nightly"
 
 
-def test_a_webhook_and_several_cron_lines(project: Path) -> None:
+def test_a_webhook_with_several_cron_lines_is_loaded(project: Path) -> None:
     declare(
         project,
         "schedule_context = {'hook': schedule_context_entry(schedule_name='hook',",
@@ -131,7 +131,7 @@ def test_a_webhook_and_several_cron_lines(project: Path) -> None:
     }
 
 
-def test_the_dependencies_of_part_f(project: Path) -> None:
+def test_dependencies_become_an_all_of_trigger(project: Path) -> None:
     declare(
         project,
         schedule(
@@ -193,7 +193,7 @@ def test_all_mistakes_of_all_schedules_are_listed_at_once(project: Path) -> None
         load(project)
 
 
-def test_a_process_that_is_not_sound_is_complained_about_once(project: Path) -> None:
+def test_an_invalid_process_is_reported_once(project: Path) -> None:
     declare(
         project,
         "process_context['Report'] = 5",

@@ -1,4 +1,4 @@
-"""Settings: files by environment, and variables over them."""
+"""Settings: files by environment, overridden by variables."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from synergy.model.retention import Retention
 from tests.unit.config.settings_kit import PROJECT, load, write
 
 
-def test_the_defaults_are_those_of_the_interface() -> None:
+def test_settings_have_the_documented_defaults() -> None:
     settings = load(PROJECT)
     home = PROJECT / "var"
     assert settings.env == "dev"
@@ -52,7 +52,7 @@ def test_an_empty_project_has_the_same_defaults(project: Path) -> None:
     assert settings.demo_stream is False
 
 
-def test_a_variable_wins_over_the_environments_file_and_that_over_base(project: Path) -> None:
+def test_variables_override_the_environment_file_which_overrides_base(project: Path) -> None:
     write(project, "base", "MX_PORT = 1001\nBOX_ID = 'base'\nCONTEXT = 'base'\n")
     write(project, "dev", "MX_PORT = 1002\nBOX_ID = 'dev'\n")
     settings = load(project, {"SYNERGY_MX_PORT": "1003"})
@@ -65,7 +65,7 @@ def test_the_retention_of_each_kind_is_set(project: Path) -> None:
     assert settings.retention == Retention(units=timedelta(hours=36))
 
 
-def test_an_empty_variable_is_none(project: Path) -> None:
+def test_an_empty_variable_counts_as_not_set(project: Path) -> None:
     write(project, "dev", "MX_PORT = 1002\n")
     assert load(project, {"SYNERGY_MX_PORT": "", "SYNERGY_ENV": ""}).mx_port == 1002
 
@@ -91,7 +91,7 @@ def test_home_may_be_relative_to_the_project_or_to_the_user(
         ("sqlite:///<home>/a.db", "{project}/var/a.db"),
     ],
 )
-def test_the_store_is_a_file(project: Path, url: str, file: str) -> None:
+def test_the_store_may_be_a_file(project: Path, url: str, file: str) -> None:
     settings = load(project, {"SYNERGY_STORE": url})
     assert str(settings.store_file) == file.format(project=project)
 
@@ -110,7 +110,7 @@ def test_the_store_may_be_a_database(project: Path, url: str) -> None:
     assert settings.store_file is None
 
 
-def test_the_names_of_mx_stand_between_commas(project: Path) -> None:
+def test_the_names_of_mx_are_separated_by_commas(project: Path) -> None:
     assert load(project).mx_names == ()
     environ = {"SYNERGY_MX_NAMES": " ops.example.com,10.1.2.3 ,"}
     assert load(project, environ).mx_names == ("ops.example.com", "10.1.2.3")
@@ -126,6 +126,6 @@ def test_the_names_of_mx_stand_between_commas(project: Path) -> None:
         ("ops.example.com", "http://ops.example.com:5000/"),
     ],
 )
-def test_where_mx_is_found(project: Path, host: str, url: str) -> None:
+def test_the_url_of_mx_follows_its_host(project: Path, host: str, url: str) -> None:
     environ = {"SYNERGY_MX_HOST": host, "SYNERGY_MX_USERS_FILE": "users"}
     assert load(project, environ).mx_url == url

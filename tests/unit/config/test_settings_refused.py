@@ -100,7 +100,7 @@ def test_each_value_is_checked(project: Path, variable: str, value: str, reason:
         ("DEMO_STREAM", "['on']", "expected on or off"),
     ],
 )
-def test_values_of_files_are_checked_too(project: Path, name: str, text: str, reason: str) -> None:
+def test_values_in_files_are_checked(project: Path, name: str, text: str, reason: str) -> None:
     write(project, "dev", f"{name} = {text}\n")
     mistake = only_mistake(project)
     assert mistake.startswith(f"settings/dev.py {name}: ")
@@ -121,7 +121,7 @@ def test_unknown_names_come_with_a_suggestion(project: Path) -> None:
     assert found[2].startswith("SYNERGY_ZZZ: unknown setting zzz: expected one of box_id, bus, ")
 
 
-def test_variables_of_synergys_own_are_no_settings(project: Path) -> None:
+def test_internal_variables_are_not_settings(project: Path) -> None:
     own = ["RUN", "READY_FD", "NO_VENV", "UNIT", "TIMEPERIOD", "GENERATION", "ATTEMPT"]
     own += ["IDEMPOTENCY_KEY", "TEST_ANYTHING"]
     load(project, {f"SYNERGY_{name}": "x" for name in own} | {"PATH": "/bin", "synergy_x": "1"})
@@ -141,7 +141,7 @@ def test_all_mistakes_are_listed_at_once(project: Path) -> None:
         ("raise SystemExit(3)\n", "settings/dev.py line 1: SystemExit: 3"),
     ],
 )
-def test_a_file_that_fails_is_a_mistake(project: Path, text: str, reason: str) -> None:
+def test_an_error_in_a_settings_file_is_a_mistake(project: Path, text: str, reason: str) -> None:
     write(project, "dev", text)
     assert only_mistake(project).startswith(reason)
 
@@ -151,7 +151,7 @@ def test_a_missing_folder_of_settings_is_a_mistake(tmp_path: Path) -> None:
     assert found[0] == "SYNERGY_ENV: no settings for 'dev': there are none"
 
 
-def test_the_future_is_judged_by_the_clock_of_the_settings(project: Path) -> None:
+def test_the_start_must_not_lie_after_the_clock_of_the_settings(project: Path) -> None:
     environ = {"SYNERGY_CLOCK": "2015-05-17T05:30Z", "SYNERGY_START_TIMEPERIOD": "2015051705"}
     settings = load(project, environ)
     assert isinstance(settings.clock, SteppedClock)
@@ -183,7 +183,7 @@ def test_tls_needs_certificate_and_key(project: Path) -> None:
     assert missing == f"SYNERGY_MX_KEY: there is no file {project / 'none.pem'}"
 
 
-def test_users_need_not_be_there_yet_to_be_made_but_to_start(tmp_path: Path) -> None:
+def test_the_users_file_must_exist_only_to_start(tmp_path: Path) -> None:
     missing = tmp_path / "users.json"
     environ = {"SYNERGY_MX_USERS_FILE": str(missing)}
     assert load(PROJECT, environ).mx_users_file == missing
@@ -228,7 +228,7 @@ def test_masking_takes_linear_time(word: str) -> None:
         "mongodb://me:p@h/a/b?tlsCertificateKeyFilePassword=secret",
     ],
 )
-def test_a_mistake_never_shows_a_password(project: Path, store: str) -> None:
+def test_a_mistake_never_shows_the_password_of_a_store(project: Path, store: str) -> None:
     found = mistakes(project, SYNERGY_STORE=store, SYNERGY_BUS="amqp://me:secret@h")
     assert "secret" not in "".join(found)
     assert "mongodb://me:***@h" in found[0]
@@ -245,7 +245,7 @@ def test_a_mistake_never_shows_a_password(project: Path, store: str) -> None:
         "amqp://me:secret@h/v?verify=no",
     ],
 )
-def test_nor_does_one_in_a_bus(project: Path, bus: str) -> None:
+def test_a_mistake_never_shows_the_password_of_a_bus(project: Path, bus: str) -> None:
     (found,) = mistakes(project, SYNERGY_BUS=bus)
     assert "secret" not in found
     assert "amqp://me:***@h" in found
@@ -254,7 +254,7 @@ def test_nor_does_one_in_a_bus(project: Path, bus: str) -> None:
 @pytest.mark.parametrize(
     "bus", ["amqp://h", "amqp://u:p%40%2F%3F%23@h:5672/a%2Fb", "amqps://u:p@[::1]:5671/"]
 )
-def test_a_broker_may_be_the_bus(project: Path, bus: str) -> None:
+def test_the_url_of_a_broker_is_kept_unchanged(project: Path, bus: str) -> None:
     settings = load(project, {"SYNERGY_BUS": bus})
     assert settings.bus == bus
     assert settings.has_broker

@@ -1,4 +1,4 @@
-"""Constraints, and situations to ask them about."""
+"""Builders of runs, schedules with constraints, and facts for their judgement."""
 
 from __future__ import annotations
 

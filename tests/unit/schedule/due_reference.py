@@ -1,4 +1,4 @@
-"""A slow reference for due times: it walks through time and looks at the clock of the zone.
+"""A slow reference for due times: it walks through time and reads the clock of the zone.
 
 It shares nothing with the code under test: lines are drawn as a text together with what the
 text means, worked out here, and the only arithmetic is adding one step to an instant in UTC.
@@ -46,7 +46,7 @@ class Expected:
 def walk(
     line: Line, zone: ZoneInfo, start: datetime, end: datetime, step: timedelta
 ) -> list[Expected]:
-    """All that is due in `(start, end]`, which are whole steps in UTC."""
+    """Returns all due times in `(start, end]`, which are whole steps in UTC."""
     found = []
     at, shown = start, start.astimezone(zone).replace(tzinfo=None, fold=0)
     while at < end:
@@ -65,7 +65,7 @@ def walk(
 
 
 def between(before: datetime, shown: datetime, step: timedelta) -> list[datetime]:
-    """The local times that the clock left out."""
+    """Returns the local times that the clock skipped."""
     missing = []
     while before + step < shown:
         before += step
@@ -74,7 +74,7 @@ def between(before: datetime, shown: datetime, step: timedelta) -> list[datetime
 
 
 def changes(zone: ZoneInfo) -> list[datetime]:
-    """The first minutes after each setting of the clock, from 2005 to 2037."""
+    """Returns the first minute after each change of the clock, from 2005 to 2037."""
     found = []
     at = datetime(2005, 1, 1, tzinfo=UTC)
     while at.year < 2038:
@@ -88,7 +88,7 @@ def changes(zone: ZoneInfo) -> list[datetime]:
     return found
 
 
-# Fields, drawn as what is written and which numbers it means.
+# Fields, drawn as their text and the numbers that it means.
 
 Drawn = tuple[str, frozenset[int]]
 
@@ -200,7 +200,7 @@ def is_from_end(at: date, back: int) -> bool:
 
 
 def is_nearest_workday(at: date, target: int) -> bool:
-    """Of Monday to Friday of this month, the closest to the day `target`, if that exists."""
+    """Whether `at` is the workday of its month nearest to the day `target`, if that exists."""
     month = month_days(at)
     if not 1 <= target <= len(month):
         return False

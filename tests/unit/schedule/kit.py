@@ -1,4 +1,4 @@
-"""Schedules to decide about: short ways to make them and what happens to them."""
+"""Short builders of schedules and of the events that happen to them."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def ended(seq, process="P", status="processed", when=DAY, **fields) -> Occurrenc
 
 
 class Life:
-    """A schedule that lives through steps; before each it is stored and read back."""
+    """A schedule and its progress, which is stored and read back before each step."""
 
     def __init__(self, definition: Definition, now: datetime, **seen: int) -> None:
         self.definition = definition

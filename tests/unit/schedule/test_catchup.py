@@ -1,4 +1,4 @@
-"""Windows with very many due times: bounded, and honest about it."""
+"""Catching up with very many due times: the number of records is bounded."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tests.unit.schedule.kit import DAY, SECOND, Life, a_schedule, at, runs, tim
 
 @pytest.fixture
 def small(monkeypatch):
-    """So many at a time, and so many with a record of their own, that they can be counted."""
+    """Lowers the limits for due times at a time and for own records."""
     monkeypatch.setattr(catchup, "STEP", 8)
     monkeypatch.setattr(catchup, "EACH", 10)
 
 
-def test_a_year_of_every_second_is_some_records():
+def test_many_missed_due_times_are_summarized_in_one_record():
     life = Life(a_schedule(times("every 1")), DAY)
     made = life.catch_up(DAY + timedelta(days=365))
     first, rest = made[0], made[1:]
@@ -36,7 +36,7 @@ def test_a_year_of_every_second_is_some_records():
     assert runs(made) == made[-60:]
 
 
-def test_up_to_twice_as_many_have_a_record_each(small):
+def test_due_times_have_own_records_up_to_twice_the_limit(small):
     life = Life(a_schedule(times("every 60"), catchup_max=3), DAY)
     made = life.catch_up(at("00:20"))
     assert [one.due_at for one in made] == [at(f"00:{minute:02}") for minute in range(1, 21)]
@@ -46,7 +46,7 @@ def test_up_to_twice_as_many_have_a_record_each(small):
     assert [one.due_at for one in made[1:]] == [at(f"00:{minute:02}") for minute in range(7, 22)]
 
 
-def test_the_newest_are_found_where_due_times_do_not_come_evenly(small):
+def test_the_newest_due_times_run_also_at_uneven_spacing(small):
     # Each minute until one o'clock, then each hour: those of 00:53 to 00:59 are among the newest.
     lines = AnyOf((times("cron * 0 * * *"), times("cron 0 * * * *")))
     life = Life(a_schedule(lines, catchup_max=10), DAY)
@@ -59,10 +59,10 @@ def test_the_newest_are_found_where_due_times_do_not_come_evenly(small):
     assert [one.due_at for one in rest][-10:] == newest
 
 
-def test_the_policy_holds_across_decisions(small):
+def test_the_catch_up_policy_holds_across_decisions(small):
     life = Life(a_schedule(times("every 60"), catchup_max=12), DAY)
     made = []
-    for expected in (8, 9):  # nine are not cut into eight and one
+    for expected in (8, 9):  # the last nine are not split into eight and one
         step = life.pass_time(at("00:17"))
         assert len(step) == expected
         assert all(one.in_turn for one in runs(step))
@@ -72,7 +72,7 @@ def test_the_policy_holds_across_decisions(small):
 
 
 @pytest.mark.parametrize("policy", [CatchUp.LATEST, CatchUp.NONE])
-def test_the_other_policies_run_one_at_most(small, policy):
+def test_the_policies_latest_and_none_run_one_at_most(small, policy):
     life = Life(a_schedule(times("every 60"), catchup=policy), DAY)
     made = life.catch_up(at("00:45"))
     assert [one.due_at for one in runs(made)] == [at("00:45")]

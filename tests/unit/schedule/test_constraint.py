@@ -97,7 +97,7 @@ LAUNCHES = {"launches": (at("11:50"), at("11:40"), at("11:00"))}
         (TimeWindow(time(9), time(10), "America/New_York"), {}, NOON, WAIT, at("13:00"), ()),
     ],
 )  # fmt: skip
-def test_one_constraint(constraint, known, now, verdict, again_at, awaits):
+def test_each_constraint_has_its_verdict(constraint, known, now, verdict, again_at, awaits):
     found = judge(of(constraint), a_run(), facts(**known), now)
     assert (found.verdict, found.again_at, found.awaits) == (verdict, again_at, frozenset(awaits))
     assert len(found.reasons) == (0 if verdict is MET else 1)
@@ -116,7 +116,7 @@ def test_any_abort_aborts_and_all_reasons_are_kept():
     assert aborts.reasons == (*waits.reasons, "1 of at most 1 runs of program W are active")
 
 
-def test_the_reasons_in_words():
+def test_each_unmet_constraint_has_a_reason_in_words():
     definition = of(
         TimeWindow(time(22), time(6), "Europe/Berlin"),
         SinceLastRun(2 * HOUR),
@@ -137,7 +137,7 @@ def test_the_reasons_in_words():
     )
 
 
-def test_numbers_and_instants_in_reasons_are_those_of_people():
+def test_numbers_and_instants_in_reasons_are_rounded():
     later = timedelta(microseconds=3299)
     run = a_run(created_at=NOON + later)
     definition = of(
@@ -158,7 +158,7 @@ def test_numbers_and_instants_in_reasons_are_those_of_people():
     assert crowded.reasons == ("2,000,000 messages wait in the queue, above 1,500,000",)
 
 
-def test_a_window_that_will_close_is_a_reason_to_look_again():
+def test_a_waiting_run_is_judged_again_when_a_window_closes():
     definition = of(Delay(4 * HOUR), TimeWindow(time(9), time(14), when_unmet=WhenUnmet.ABORT))
     found = judge(definition, a_run(), facts(), NOON)
     assert (found.verdict, found.again_at) == (WAIT, at("14:00"))

@@ -56,11 +56,11 @@ def test_the_timeout_comes_before_the_constraints(policy, now, verdict):
         assert found.reasons == ("timed out: not launched within 1d",)
 
 
-def test_a_job_that_could_be_launched_times_out_all_the_same():
+def test_a_job_times_out_even_if_it_could_be_launched():
     assert judge(of(), a_run(), facts(), TOMORROW).verdict is ABORT
 
 
-def test_force_launches_what_would_be_aborted():
+def test_force_launches_a_timed_out_job_that_would_be_aborted():
     definition = of(Concurrency(1), timeout=HOUR, timeout_policy=TimeoutPolicy.FORCE)
     assert judge(definition, a_run(), facts(active_of_program=1), at("13:00")).verdict is MET
 
@@ -86,7 +86,7 @@ def test_a_worker_program_runs_once_at_a_time(key, verdict, awaits):
     assert judge(definition, a_run(key), facts(active_of_program=1), NOON).verdict is MET
 
 
-def test_concurrency_says_otherwise():
+def test_a_concurrency_constraint_replaces_the_limit_of_one_run():
     known = facts(active_of_schedule=1, active_of_program=1)
     assert judge(of(Concurrency(2)), a_run(), known, NOON).verdict is MET
     worker = a_schedule(HOURLY, constraints=(Concurrency(2),))
@@ -95,7 +95,7 @@ def test_concurrency_says_otherwise():
     assert judge(other, a_run(), known, NOON).verdict is MET
 
 
-def test_deliveries_are_not_held_to_one_at_a_time():
+def test_deliveries_may_run_at_the_same_time():
     assert judge(of(), a_run(), facts(active_of_schedule=3), NOON).verdict is MET
 
 
@@ -109,7 +109,7 @@ def test_a_serial_run_waits_for_the_previous_run_only(program):
     assert judge(definition, run, facts(), at("12:01")).verdict is MET
 
 
-def test_a_manual_run_ignores_what_holds_others_back():
+def test_a_manual_run_ignores_constraints():
     definition = of(Load(1.0), Delay(HOUR), TimeWindow(time(1), time(2)))
     assert judge(definition, a_run("trigger:x"), facts(load=9.0), NOON).verdict is MET
 

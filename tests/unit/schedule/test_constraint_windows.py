@@ -74,7 +74,7 @@ def test_the_next_change(zone, start, end, now, expected):
     minutes=st.integers(-2880, 1440),
     seconds=st.integers(0, 59),
 )
-def test_against_walking(place, start, length, minutes, seconds):
+def test_windows_agree_with_a_walk_over_all_minutes(place, start, length, minutes, seconds):
     zone, change = place
     edges = [time(minute // 60, minute % 60) for minute in (start, (start + length) % 1440)]
     window = TimeWindow(*edges, zone)

@@ -61,7 +61,9 @@ def first(text: str, count: int, start: str = "2026-01-01") -> list[str]:
         ("0 0 12 * * ? 2026-2030/2", "0 0 12 * * ? 2026-2030/2", "quartz"),
     ],
 )
-def test_dialect_and_canonical_form(text: str, canonical: str, dialect: str) -> None:
+def test_cron_lines_have_a_dialect_and_a_canonical_form(
+    text: str, canonical: str, dialect: str
+) -> None:
     assert str(cron(text)) == f"cron {canonical}"
     assert cron(text).dialect == dialect
     assert cron(canonical) == cron(text)
@@ -118,11 +120,11 @@ def test_dialect_and_canonical_form(text: str, canonical: str, dialect: str) -> 
           "2026-02-01T00:00:00"]),
     ],
 )  # fmt: skip
-def test_due(text: str, due: list[str]) -> None:
+def test_each_line_has_the_expected_due_times(text: str, due: list[str]) -> None:
     assert first(text, len(due)) == due
 
 
-def test_after_its_last_year_it_is_never_due() -> None:
+def test_a_line_is_never_due_after_its_last_year() -> None:
     last = datetime(2026, 12, 31, 23, 59, 59, tzinfo=UTC)
     assert cron("* * * * * ? 2026").next_after(last - SECOND) == last
     assert cron("* * * * * ? 2026").next_after(last) == NEVER
@@ -145,7 +147,7 @@ def test_after_its_last_year_it_is_never_due() -> None:
         ("0 5,*/7 2 * * ?", False),
     ],
 )
-def test_what_follows_elapsed_time(text: str, is_rhythm: bool) -> None:
+def test_lines_with_a_repeating_field_follow_elapsed_time(text: str, is_rhythm: bool) -> None:
     assert cron(text).is_rhythm is is_rhythm
 
 

@@ -26,7 +26,9 @@ def _field(numbers):
 @given(
     _some(0, 59), _some(0, 23), _some(1, 28), _some(1, 12), _some(0, 6), st.booleans(), _INSTANTS
 )
-def test_the_next_three_due_times(minutes, hours, days, months, weekdays, by_day, instant):
+def test_due_times_equal_those_of_apscheduler(
+    minutes, hours, days, months, weekdays, by_day, instant
+):
     day, weekday = (_field(days), "*") if by_day else ("*", _field(weekdays))
     named = None if by_day else ",".join(_WEEKDAYS[number] for number in sorted(weekdays))
     ours = trigger.parse(f"cron {_field(minutes)} {_field(hours)} {day} {_field(months)} {weekday}")

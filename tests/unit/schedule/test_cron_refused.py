@@ -70,7 +70,7 @@ REFUSED = [
     ("0 0 L * * ?", "'L' is for the day fields, not for the hour"),
     ("0 ? 0 * * ?", "'?' is for the day fields, not for the minute"),
     ("0 0 0 ? * LW", "'LW' is for the day of month, not for the day of week"),
-    # days that never come
+    # days that never exist
     ("30 2 31 2 *", "month 2 has no day 31"),
     ("0 0 30 2 *", "month 2 has no day 30"),
     ("0 0 31 4,6,9,11 *", "month 4,6,9,11 has no day 31"),
@@ -84,7 +84,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("line", "reason"), REFUSED)
-def test_refused_with_its_own_reason(line: str, reason: str) -> None:
+def test_malformed_cron_lines_are_refused_with_the_reason(line: str, reason: str) -> None:
     with pytest.raises(InvalidValue) as refused:
         parse(f"cron {line}")
     assert reason in str(refused.value)
@@ -94,5 +94,5 @@ def test_refused_with_its_own_reason(line: str, reason: str) -> None:
     "line",
     ["0 0 29 2 *", "0 0 0 L-28 2 ?", "0 0 0 ? 2 1#5", "0 0 31 2 1", "0 0 0 29 2 ? 2028"],
 )
-def test_days_that_come_at_last_are_not_refused(line: str) -> None:
+def test_rare_days_are_not_refused(line: str) -> None:
     assert parse(f"cron {line}")

@@ -52,9 +52,9 @@ VECTORS = [
     ("cron 0 9 29 2 *", "UTC", "2026-01-01T00:00", "2031-01-01T00:00",
      ["2028-02-29T09:00"]),
 ]  # fmt: skip
-# The same at their other ends, and what the table leaves out.
+# Further cases, which are not in the table.
 MORE = [
-    # A rhythm is not made up for what the clock leaves out, and twice is twice.
+    # A rhythm does not make up for skipped local times, and repeated ones are due twice.
     ("cron */30 2 * * *", "Europe/Berlin", "2026-03-28T12:00", "2026-03-30T12:00",
      ["2026-03-30T00:00", "2026-03-30T00:30"]),
     ("cron */30 2 * * *", "Europe/Berlin", "2026-10-24T12:00", "2026-10-25T12:00",
@@ -84,24 +84,26 @@ MORE = [
     ("cron 0 0 * * *", "Pacific/Apia", "2011-12-29T09:00", "2011-12-31T09:00",
      ["2011-12-29T10:00", "2011-12-30T10:00"]),
     ("cron */5 * 30 12 *", "Pacific/Apia", "2011-12-01T00:00", "2012-12-01T00:00", []),
-    # One gap, one due time, whatever falls into it.
+    # All due times in one gap are due once.
     ("cron 0,12,59 0-23 30 12 *", "Pacific/Apia", "2011-12-01T00:00", "2012-12-01T00:00",
      ["skipped 2011-12-30T10:00"]),
-    # Three hours are still a move of the clock (Casey, 02:00 to 05:00), two anyway (Troll).
+    # Gaps of up to three hours move due times (Casey: 02:00 to 05:00; Troll: two hours).
     ("cron 0 2,4 * * *", "Antarctica/Casey", "2009-10-17T12:00", "2009-10-18T16:00",
      ["2009-10-17T18:00", "2009-10-18T15:00"]),
     ("at 01:30, 02:30", "Antarctica/Troll", "2026-03-28T12:00", "2026-03-29T12:00",
      ["2026-03-29T01:00"]),
     ("at 01:30, 02:30", "Antarctica/Troll", "2026-10-24T12:00", "2026-10-25T12:00",
      ["2026-10-24T23:30", "2026-10-25T00:30"]),
-    # The epoch knows no clocks.
+    # `every` does not depend on local time.
     ("every 86400", "Pacific/Apia", "2011-12-29T12:00", "2011-12-31T12:00",
      ["2011-12-30T00:00", "2011-12-31T00:00"]),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "zone", "after", "until", "expected"), VECTORS + MORE)
-def test_due_between(text: str, zone: str, after: str, until: str, expected: list[str]) -> None:
+def test_due_times_around_changes_of_the_clock(
+    text: str, zone: str, after: str, until: str, expected: list[str]
+) -> None:
     found = dues(parse(text), ZoneInfo(zone), utc(after), utc(until), 100)
     assert [(each.at, each.is_skipped) for each in found] == [
         (utc(at.removeprefix("skipped ")), at.startswith("skipped")) for at in expected
@@ -142,11 +144,13 @@ def test_due_between(text: str, zone: str, after: str, until: str, expected: lis
         ("every 3600", "Europe/Berlin", "2026-10-25T00:30", ""),
     ],
 )  # fmt: skip
-def test_remarks(text: str, zone: str, after: str, remark: str) -> None:
+def test_changes_of_the_clock_are_explained_in_a_remark(
+    text: str, zone: str, after: str, remark: str
+) -> None:
     assert due(text, zone, after).remark == remark
 
 
-def test_a_gap_that_ends_on_the_next_day_says_so() -> None:
+def test_the_remark_names_the_next_day_if_a_gap_ends_there() -> None:
     # Nuuk sets its clocks forward at 23:00, to 00:00.
     found = due("cron 30 23 * * *", "America/Nuuk", "2025-03-29T12:00")
     assert found.at == utc("2025-03-30T01:00")
@@ -180,7 +184,7 @@ def test_a_repeated_local_time_is_due_in_its_first_pass_only(
     assert due(text, "Europe/Berlin", after).at == utc(expected)
 
 
-def test_strictly_later_to_the_microsecond() -> None:
+def test_the_next_due_time_is_strictly_later() -> None:
     trigger, at = parse("cron 30 2 * * *"), utc("2026-07-01T00:30")
     just_before = next_due(trigger, BERLIN, at - timedelta(microseconds=1))
     assert just_before == next_due(trigger, BERLIN, at - DAY + SECOND)
@@ -192,7 +196,7 @@ def test_strictly_later_to_the_microsecond() -> None:
         assert later.at == at + DAY
 
 
-def test_until_is_inclusive_after_is_not_and_the_limit_holds() -> None:
+def test_due_times_exclude_after_include_until_and_obey_the_limit() -> None:
     trigger = parse("cron 0 * * * *")
     after = utc("2026-01-01T00:00")
 
@@ -220,7 +224,7 @@ def test_until_is_inclusive_after_is_not_and_the_limit_holds() -> None:
         ("cron 0 0 0 31 12 ? 2099", "1999-12-31T00:00", "2099-12-31T00:00"),
     ],
 )
-def test_rare_days(text: str, after: str, due_at: str) -> None:
+def test_rare_days_are_found_decades_ahead(text: str, after: str, due_at: str) -> None:
     assert due(text, "UTC", after).at == utc(due_at)
 
 
@@ -235,7 +239,9 @@ def test_rare_days(text: str, after: str, due_at: str) -> None:
         ("cron 0 * 2 ? 3 1L", "Europe/Berlin", "2026-01-01T00:00", "local time never comes"),
     ],
 )  # fmt: skip
-def test_never_due_again(text: str, zone: str, after: str, reason: str) -> None:
+def test_a_trigger_that_is_never_due_again_is_refused_with_the_reason(
+    text: str, zone: str, after: str, reason: str
+) -> None:
     trigger, place, now = parse(text), ZoneInfo(zone), utc(after)
     assert next_due(trigger, place, now) is None
     assert list(dues(trigger, place, now, now + 1000 * DAY, 10)) == []

@@ -57,7 +57,7 @@ def check(
 
 
 def check_from(trigger: Trigger, zone: ZoneInfo, after: datetime, found: list[Due]) -> None:
-    """The next due time is the same wherever the asking begins."""
+    """Checks that the next due time does not depend on where the search begins."""
     rest = [due for due in found if due.at > after]
     if rest:
         assert next_due(trigger, zone, after) == rest[0]
@@ -69,13 +69,17 @@ shares = st.floats(0, 1, exclude_max=True)
 
 @settings(deadline=None, max_examples=250)
 @given(st.one_of(unix_lines(), at_lines()), windows(timedelta(days=1)), shares)
-def test_minutes(line: Line, window: tuple[ZoneInfo, datetime, datetime], share: float) -> None:
+def test_lines_without_seconds_agree_with_a_walk_over_minutes(
+    line: Line, window: tuple[ZoneInfo, datetime, datetime], share: float
+) -> None:
     check(line, window, MINUTE, share)
 
 
 @settings(deadline=None, max_examples=80)
 @given(quartz_lines(), windows(timedelta(hours=3)), shares)
-def test_seconds(line: Line, window: tuple[ZoneInfo, datetime, datetime], share: float) -> None:
+def test_lines_with_seconds_agree_with_a_walk_over_seconds(
+    line: Line, window: tuple[ZoneInfo, datetime, datetime], share: float
+) -> None:
     check(line, window, SECOND, share)
 
 

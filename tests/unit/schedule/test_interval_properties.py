@@ -88,7 +88,7 @@ def around_changes(draw: st.DrawFn) -> tuple[CalendarInterval, ZoneInfo, datetim
 
 @settings(deadline=None, max_examples=200)
 @given(around_changes(), st.floats(0, 1, exclude_max=True))
-def test_where_the_clock_is_set(
+def test_calendar_intervals_agree_with_a_walk_around_changes_of_the_clock(
     case: tuple[CalendarInterval, ZoneInfo, datetime], share: float
 ) -> None:
     trigger, zone, start = case
@@ -98,8 +98,8 @@ def test_where_the_clock_is_set(
     }
     line = Line("", matching.__contains__)
     found = list(dues(trigger, zone, start, end, MANY))
-    told = [Expected(due.at, due.is_skipped, due.remark != "") for due in found]
-    assert told == walk(line, zone, start, end, MINUTE)
+    summarized = [Expected(due.at, due.is_skipped, due.remark != "") for due in found]
+    assert summarized == walk(line, zone, start, end, MINUTE)
     after = start + share * DAY
     assert list(dues(trigger, zone, after, end, MANY)) == [due for due in found if due.at > after]
 
@@ -169,10 +169,10 @@ def test_a_jitter_delays_each_due_time_and_loses_none(
 
 @settings(deadline=None, max_examples=60)
 @given(jittery, st.lists(st.integers(1, 400), min_size=1, max_size=20))
-def test_whoever_decides_whenever_makes_the_same_runs(
+def test_runs_do_not_depend_on_when_decisions_are_made(
     trigger: Interval | CalendarInterval, hours: list[int]
 ) -> None:
-    """An agent that looks at its own times makes what one makes that never was away."""
+    """An agent with outages makes the same runs as an agent that was never away."""
     start = datetime(2026, 2, 20, tzinfo=UTC)
     definition = a_schedule(Times(trigger), zone="Europe/Berlin", catchup_max=10_000)
     now, lazy = start, Life(definition, start)

@@ -99,7 +99,7 @@ def test_every_year_on_29_february_comes_in_leap_years() -> None:
          ["2011-12-29 12:00 -10", "-", "2011-12-31 12:00 +14"]),
     ],
 )  # fmt: skip
-def test_what_the_clock_leaves_out_or_shows_twice(
+def test_skipped_local_times_move_and_repeated_ones_run_once(
     zone: ZoneInfo, start: date, at: time, expected: list[str]
 ) -> None:
     trigger = CalendarInterval(days=1, at=at, start=start)
@@ -115,7 +115,7 @@ def test_an_interval_is_due_in_the_day_that_samoa_skipped() -> None:
     ]
 
 
-def test_the_start_is_due_itself_and_so_is_an_end_that_is_hit() -> None:
+def test_an_interval_is_due_at_its_start_and_at_its_end() -> None:
     end = TWO_WEEKS.start + 2 * TWO_WEEKS.length
     trigger = Interval(length=TWO_WEEKS.length, start=TWO_WEEKS.start, end=end)
     just_before = TWO_WEEKS.start - timedelta(microseconds=1)
@@ -148,13 +148,13 @@ def test_an_end_is_the_last_date(end: date, count: int) -> None:
         CalendarInterval(days=1, start=date(2026, 1, 1), end=date(2026, 2, 1)),
     ],
 )
-def test_one_whose_end_is_past_is_refused(trigger: TimeTrigger) -> None:
+def test_a_trigger_whose_end_is_past_is_refused(trigger: TimeTrigger) -> None:
     with pytest.raises(InvalidValue, match="never due in UTC: no due time is left before its end"):
         require_due(trigger, ZoneInfo("UTC"), utc("2026-02-02"))
 
 
 def calls_of(work: Callable[[], object]) -> int:
-    """How many functions are called."""
+    """Returns the number of function calls."""
     count = 0
 
     def profile(frame: object, event: str, argument: object) -> None:
@@ -191,8 +191,8 @@ JITTERY = Interval(
 )
 
 
-def test_a_jitter_is_the_same_for_good() -> None:
-    """The key of a run is made of its due time: another delay would be another run."""
+def test_the_jitter_of_a_due_time_never_changes() -> None:
+    """The key of a run contains its due time, so another delay would create another run."""
     delays = [delay(JITTERY, utc(f"2026-01-01 0{hour}:00")).total_seconds() for hour in range(4)]
     assert delays == [572, 1386, 1421, 1463]
 
@@ -208,7 +208,7 @@ def test_a_jitter_spreads_schedules_and_is_described() -> None:
     assert mine.remark == "jitter delays 02:00 by 23m6s"
 
 
-def test_a_delayed_due_time_may_come_after_a_day_that_is_skipped() -> None:
+def test_a_jitter_may_delay_a_due_time_past_a_skipped_day() -> None:
     trigger = CalendarInterval(
         days=1, at=time(18), start=date(2011, 12, 29), jitter=timedelta(hours=12), seed="t"
     )
@@ -229,5 +229,5 @@ def test_a_delayed_due_time_may_come_after_a_day_that_is_skipped() -> None:
          "at 00:00 every 2 years from 2026-01-01, Europe/Berlin"),
     ],
 )  # fmt: skip
-def test_in_words(trigger: TimeTrigger, words: str) -> None:
+def test_intervals_are_described_in_words(trigger: TimeTrigger, words: str) -> None:
     assert describe(trigger, BERLIN) == words
