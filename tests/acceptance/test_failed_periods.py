@@ -27,7 +27,7 @@ def a_home(make, failures, start, context="failing"):
         context=f"tests.acceptance.deployments.{context}",
         webhook_networks="127.0.0.0/8",
         test_failures=str(failures),
-        test_haste="1",
+        test_short_limits="1",
     )
     home.failures = failures
     inside.run(home, "store", "init")

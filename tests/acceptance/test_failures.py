@@ -13,9 +13,9 @@ from synergy.runtime import identity
 from synergy.runtime.shared_parts import lease_of, part_of_tree
 from tests.acceptance import inside
 from tests.acceptance.boxes.cluster import lasting
-from tests.acceptance.deployments import gates, haste, misbehaving
+from tests.acceptance.deployments import gates, misbehaving, short_limits
+from tests.acceptance.disk_space import a_room
 from tests.acceptance.kit import kill, pause, resume, until
-from tests.acceptance.rooms import a_room
 
 YESTERDAY, DAY_BEFORE = (f"{datetime.now(UTC) - timedelta(days=n):%Y%m%d}" for n in (1, 2))
 DAY, START, HOUR = (YESTERDAY + hour for hour in ("00", "20", "21"))
@@ -32,7 +32,7 @@ def shared(module_homes, tmp_path_factory):
         start_timeperiod=EARLY,
         context="tests.acceptance.deployments.copies",
         test_gates=str(tmp_path_factory.mktemp("gates")),
-        test_haste="1",
+        test_short_limits="1",
     )
 
 
@@ -189,7 +189,7 @@ def test_a_full_disk_refuses_changes_and_ends_no_process(room, homes, tmp_path):
         start_timeperiod=START,
         context="tests.acceptance.deployments.copies",
         test_gates=str(tmp_path / "gates"),
-        test_haste="1",
+        test_short_limits="1",
     )
     home.before_commands = room.before_commands
     log = tmp_path / "access.log"
@@ -213,7 +213,7 @@ def test_a_full_disk_refuses_changes_and_ends_no_process(room, homes, tmp_path):
         ("ingest", log, "--site", "example.com"),
         ("unit", "cancel", held.id),
     )
-    with lasting(haste.VALID + 1.0):  # so long that the leader cannot renew its lease
+    with lasting(short_limits.VALID + 1.0):  # so long that the leader cannot renew its lease
         for argv in refused:
             done = home.run(*argv, code=5)
             assert room.said in done.err, done
@@ -285,7 +285,7 @@ def test_a_second_scheduler_takes_over_from_a_paused_one(home):
     home.check_journal()
 
     second.terminate()  # releases the lease: the first scheduler need not wait for its end
-    silent = haste.WAIT  # seconds until a lease expires that is not released
+    silent = short_limits.WAIT  # seconds until a lease expires that is not released
     home.until(lambda _: leads(home)[2:] == [(3, first)], limit=silent - 1)
     write_and_reprocess(home, HOUR, 100)
     inside.wait_for(home, "CopyDaily", DAY)

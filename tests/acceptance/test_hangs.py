@@ -17,7 +17,7 @@ HUNG, *OTHERS = (f"{YESTERDAY}{hour:02}" for hour in range(1, 12))
 @pytest.fixture(scope="module")
 def home(module_homes):
     home = module_homes(
-        start_timeperiod=HUNG, context="tests.acceptance.deployments.hanging", test_haste="1"
+        start_timeperiod=HUNG, context="tests.acceptance.deployments.hanging", test_short_limits="1"
     )
     home.start()
     return home

@@ -19,7 +19,7 @@ from tests.acceptance import inside
 from tests.acceptance.boxes.cluster import lasting
 from tests.acceptance.boxes.seconds import Seconds
 from tests.acceptance.conftest import homes_in
-from tests.acceptance.deployments import haste, mortal_agent, scheduled
+from tests.acceptance.deployments import mortal_agent, scheduled, short_limits
 from tests.acceptance.kit import kill, until
 from tests.delivery.receivers import answers, receiving
 from tests.servers import rabbitmq
@@ -27,7 +27,7 @@ from tests.servers.wire import wire
 
 LOOPBACK = "127.0.0.0/8"
 LIMIT_SECONDS = 120.0
-HANGS = haste.WAIT + 1.0  # seconds: longer than any lease lasts
+HANGS = short_limits.WAIT + 1.0  # seconds: longer than any lease lasts
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def at_home(homes, deaths, tmp_path):
 def a_home(make, deaths, stamps, agents, **variables):
     home = make(
         context="tests.acceptance.deployments.scheduled",
-        test_haste="1",
+        test_short_limits="1",
         webhook_networks=LOOPBACK,
         test_deaths=str(deaths),
         test_stamps=str(stamps),

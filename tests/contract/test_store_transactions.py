@@ -188,7 +188,7 @@ def test_a_killed_writer_leaves_nothing_and_blocks_no_other(shared: Store, addre
 def test_a_paused_writer_blocks_writes_until_the_deadline_and_no_reads(
     shared: Store, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("synergy.storage.sqlite.gate.LOCK_SECONDS", 0.2)
+    monkeypatch.setattr("synergy.storage.sqlite.writer_gate.LOCK_SECONDS", 0.2)
     shared.facts.set("a", "0")
     with paused_in_batch(address, _everything) as writer:
         assert writer.pid is not None

@@ -56,7 +56,7 @@ def show_overview(
     )
     return page(
         request,
-        "_glance.html" if part else "overview.html",
+        "_deployment_state.html" if part else "overview.html",
         seen=seen,
         verdict=services.verdict(),
         findings_shown=FINDINGS,

@@ -9,9 +9,9 @@ import orjson
 
 from synergy.model.answer import Answer
 from synergy.storage.instants import micros
+from synergy.storage.mongodb.compare_and_set import insert_new
 from synergy.storage.mongodb.database import Database, Doc
-from synergy.storage.mongodb.numbered import delete_oldest
-from synergy.storage.mongodb.swap import insert_new
+from synergy.storage.mongodb.numbered_documents import delete_oldest
 from synergy.storage.stored_fields import ANSWER
 
 _answer_of = ANSWER.reads_document(rev="v")

@@ -10,10 +10,10 @@ from pymongo.errors import BulkWriteError
 from synergy.model.box import Assignment, Box, ObservedProcess
 from synergy.storage.instants import micros
 from synergy.storage.journal_entries import box_switched
+from synergy.storage.mongodb.compare_and_set import is_duplicate
+from synergy.storage.mongodb.counters import upsert
 from synergy.storage.mongodb.database import Database
 from synergy.storage.mongodb.journal import MongoJournal
-from synergy.storage.mongodb.numbers import upsert
-from synergy.storage.mongodb.swap import is_duplicate
 from synergy.storage.stored_fields import ASSIGNMENT, BOX, OBSERVED
 
 _assignment_of = ASSIGNMENT.reads_document()

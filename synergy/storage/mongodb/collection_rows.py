@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pymongo.collection import Collection
 
+from synergy.storage.mongodb.compare_and_set import insert_new
 from synergy.storage.mongodb.database import Database, Doc
-from synergy.storage.mongodb.swap import insert_new
 
 AT_ONCE = 1_000  # rows per read or write
 RANGES_AT_ONCE = 50  # ranges per query

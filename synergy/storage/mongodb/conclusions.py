@@ -23,10 +23,10 @@ from synergy.errors import InvalidValue
 from synergy.lifecycle.legal_moves import ATTEMPT_ENDS
 from synergy.model.unit_of_work import Conclusion, UnitState
 from synergy.storage.instants import micros, micros_or_none
+from synergy.storage.mongodb.compare_and_set import Swap, swap
 from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.journal import MongoJournal
 from synergy.storage.mongodb.results import Page, Result, Results
-from synergy.storage.mongodb.swap import Swap, swap
 from synergy.storage.mongodb.unit_documents import entry, journal_entry
 from synergy.storage.stored_fields import counts_list
 

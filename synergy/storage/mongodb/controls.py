@@ -7,9 +7,9 @@ from typing import Any
 
 from synergy.model.process_control import ProcessControl
 from synergy.storage.journal_entries import process_switched, trigger_changed
+from synergy.storage.mongodb.counters import upsert
 from synergy.storage.mongodb.database import Database
 from synergy.storage.mongodb.journal import MongoJournal
-from synergy.storage.mongodb.numbers import upsert
 from synergy.storage.stored_fields import CONTROL
 
 _control_of = CONTROL.reads_document(process="_id", trigger_frequency="trigger")

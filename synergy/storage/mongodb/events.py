@@ -9,7 +9,7 @@ from itertools import takewhile
 from synergy.model.schedule import Event
 from synergy.storage.instants import micros
 from synergy.storage.mongodb.database import Database, Doc
-from synergy.storage.mongodb.numbered import NumberedCollection
+from synergy.storage.mongodb.numbered_documents import NumberedCollection
 from synergy.storage.mongodb.sequence import extend, newest
 from synergy.storage.stored_fields import EVENT
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from synergy.storage.mongodb.counters import upsert
 from synergy.storage.mongodb.database import Database
-from synergy.storage.mongodb.numbers import upsert
 
 
 class MongoFacts:

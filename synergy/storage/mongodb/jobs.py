@@ -26,9 +26,9 @@ from synergy.storage.blocks import (
 )
 from synergy.storage.given_up import Jobs
 from synergy.storage.journal_entries import job_moved
+from synergy.storage.mongodb.compare_and_set import Swap, in_parts, insert_new, swap
 from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.journal import MongoJournal, document_of, entry_from
-from synergy.storage.mongodb.swap import Swap, in_parts, insert_new, swap
 
 Numbered = tuple[int, JobChange]
 """A move with its index among the given moves."""

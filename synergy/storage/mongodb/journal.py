@@ -18,7 +18,7 @@ from typing import Any
 from synergy.model.journal import JournalEntry
 from synergy.storage.instants import micros
 from synergy.storage.mongodb.database import Database, Doc
-from synergy.storage.mongodb.numbered import NumberedCollection
+from synergy.storage.mongodb.numbered_documents import NumberedCollection
 from synergy.storage.mongodb.sequence import extend, newest
 from synergy.storage.stored_fields import ENTRY
 

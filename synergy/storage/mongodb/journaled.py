@@ -3,7 +3,7 @@
 Such a document has these fields besides its own:
 
 - `v`, its version, which rises with each change;
-- `mark`, the mark of the group that made the last change (see `swap`);
+- `mark`, the mark of the group that made the last change (see `compare_and_set`);
 - `untold`, its pending journal entries, which the journal may lack (see `journal`), each with the
   version `v` of its change;
 - `is_told`, whether `untold` is empty.
@@ -19,9 +19,9 @@ from pymongo import UpdateMany
 from pymongo.collection import Collection
 
 from synergy.model.journal import JournalEntry
+from synergy.storage.mongodb.compare_and_set import Swap, in_parts, swap
 from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.journal import MongoJournal, entry_from
-from synergy.storage.mongodb.swap import Swap, in_parts, swap
 
 _AT_ONCE = 2_000  # documents that one round of `recover` journals
 _ROUNDS = 50  # rounds of one call of `recover`

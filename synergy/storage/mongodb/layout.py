@@ -14,8 +14,8 @@ from pymongo import ASCENDING, DESCENDING
 from pymongo.errors import DuplicateKeyError
 
 from synergy.errors import ConfigurationError, StorageUnavailable
+from synergy.storage.mongodb.counters import upsert
 from synergy.storage.mongodb.database import Database
-from synergy.storage.mongodb.numbers import upsert
 from synergy.storage.mongodb.upgrade import upgrade
 
 VERSION = 4

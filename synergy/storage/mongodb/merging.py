@@ -19,8 +19,8 @@ from synergy.storage.mongodb.collection_rows import (
     table,
     within,
 )
+from synergy.storage.mongodb.compare_and_set import Swap, insert_new, swap
 from synergy.storage.mongodb.database import Database, Doc
-from synergy.storage.mongodb.swap import Swap, insert_new, swap
 from synergy.storage.protocol import Merge
 
 _VERSIONS = 64  # if a page lists as many, the next merge rewrites all its rows as one version

@@ -16,7 +16,7 @@ from functools import partial
 from pymongo.collection import Collection
 
 from synergy.storage.instants import micros
-from synergy.storage.mongodb import numbers
+from synergy.storage.mongodb import counters
 from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.protocol import DeadMessage, StoredMessage
 from synergy.storage.stored_fields import DEAD_MESSAGE
@@ -41,7 +41,7 @@ class MongoMessages:
         if not bodies:
             return
         with self._database.calling():
-            first = numbers.take(self._database, counter_of(queue), len(bodies))
+            first = counters.take(self._database, counter_of(queue), len(bodies))
             self.prepare(queue)
             self.queue(queue).insert_many(
                 [
@@ -90,7 +90,7 @@ class MongoMessages:
 
     def bury(self, queue: str, body: bytes, reason: str, now: datetime) -> None:
         with self._database.calling():
-            seq = numbers.take(self._database, DEAD, 1)
+            seq = counters.take(self._database, DEAD, 1)
             self._dead.insert_one(
                 {"_id": seq, "queue": queue, "body": body, "reason": reason, "at": micros(now)}
             )

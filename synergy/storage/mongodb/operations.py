@@ -9,13 +9,13 @@ from datetime import datetime
 from synergy.model.operation import Operation, OperationState
 from synergy.storage import journal_entries
 from synergy.storage.instants import micros
-from synergy.storage.mongodb import numbers
+from synergy.storage.mongodb import counters
+from synergy.storage.mongodb.compare_and_set import Swap, insert_new
 from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.journal import MongoJournal
 from synergy.storage.mongodb.journal import document_of as entry_document
 from synergy.storage.mongodb.journaled import JournaledCollection, complete_entries, new
-from synergy.storage.mongodb.numbered import NumberedCollection, delete_oldest
-from synergy.storage.mongodb.swap import Swap, insert_new
+from synergy.storage.mongodb.numbered_documents import NumberedCollection, delete_oldest
 from synergy.storage.stored_fields import OPERATION
 
 COUNTER = "operation"  # gives operations their numbers
@@ -42,7 +42,7 @@ class MongoOperations:
         entry = entry_document(journal_entries.operation_accepted(operation))
         document: Doc = {**_fields_of(operation), **new(entry)}
         with self._database.calling():
-            document["number"] = numbers.take(self._database, COUNTER, 1)
+            document["number"] = counters.take(self._database, COUNTER, 1)
             if insert_new(self._journaled.collection, [document]):
                 self._journaled.journal_newest([document])
                 return replace(operation, rev=1)

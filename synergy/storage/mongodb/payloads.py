@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 import pymongo
 
+from synergy.storage.mongodb.compare_and_set import insert_new
 from synergy.storage.mongodb.database import Database, Doc
-from synergy.storage.mongodb.swap import insert_new
 from synergy.storage.payload import name_of
 
 PART = 8 << 20  # bytes

@@ -8,7 +8,8 @@ from datetime import datetime
 from synergy.model.schedule import Run, RunChange, RunState
 from synergy.storage import journal_entries
 from synergy.storage.instants import micros
-from synergy.storage.mongodb import numbers
+from synergy.storage.mongodb import counters
+from synergy.storage.mongodb.compare_and_set import Swap, insert_new
 from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.journal import MongoJournal
 from synergy.storage.mongodb.journal import document_of as entry_document
@@ -18,8 +19,7 @@ from synergy.storage.mongodb.journaled import (
     new,
     without_first,
 )
-from synergy.storage.mongodb.numbered import NumberedCollection, delete_oldest
-from synergy.storage.mongodb.swap import Swap, insert_new
+from synergy.storage.mongodb.numbered_documents import NumberedCollection, delete_oldest
 from synergy.storage.stored_fields import RUN
 
 COUNTER = "run"  # gives runs their numbers
@@ -53,7 +53,7 @@ class MongoRuns:
             unique.setdefault(run.id, run)
         documents = [_document(run, who) for run in unique.values()]
         with self._database.calling():
-            first = numbers.take(self._database, COUNTER, len(documents))
+            first = counters.take(self._database, COUNTER, len(documents))
             for number, document in enumerate(documents, first):
                 document["number"] = number
             created = insert_new(self._journaled.collection, documents)

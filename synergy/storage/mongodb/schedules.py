@@ -15,6 +15,7 @@ from typing import Any
 from synergy.model.schedule import Schedule, ScheduleChange, ScheduleVersion
 from synergy.storage import journal_entries
 from synergy.storage.instants import instant, micros
+from synergy.storage.mongodb.compare_and_set import Swap, insert_new
 from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.journal import MongoJournal, document_of
 from synergy.storage.mongodb.journaled import JournaledCollection, complete_entries, without_first
@@ -26,7 +27,6 @@ from synergy.storage.mongodb.schedule_documents import (
     version_of,
 )
 from synergy.storage.mongodb.schedule_documents import document_of as new_document
-from synergy.storage.mongodb.swap import Swap, insert_new
 
 HISTORY = "schedule_versions"
 VISIBLE = {"is_removed": False}

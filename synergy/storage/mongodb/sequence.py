@@ -18,8 +18,8 @@ from collections.abc import Callable, Sequence
 from pymongo.collection import Collection
 from pymongo.errors import BulkWriteError
 
+from synergy.storage.mongodb.compare_and_set import is_duplicate
 from synergy.storage.mongodb.database import Doc
-from synergy.storage.mongodb.swap import is_duplicate
 
 Numbered = Callable[[int, int], Sequence[Doc]]
 """Called with the last number and with how many of the documents that it returned before were

@@ -22,10 +22,11 @@ from synergy.storage.copy_records import beginning
 from synergy.storage.mongodb import collection_rows as rows
 from synergy.storage.mongodb import operations, runs, units
 from synergy.storage.mongodb.changes import Changes
+from synergy.storage.mongodb.compare_and_set import insert_new
+from synergy.storage.mongodb.counters import upsert
 from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.journal import MongoJournal
 from synergy.storage.mongodb.messages import FREE, MongoMessages, counter_of
-from synergy.storage.mongodb.numbers import upsert
 from synergy.storage.mongodb.payloads import MongoPayloads
 from synergy.storage.mongodb.record_documents import (
     COUNTERS,
@@ -37,7 +38,6 @@ from synergy.storage.mongodb.record_documents import (
     schedule_record,
 )
 from synergy.storage.mongodb.schedules import HISTORY, VISIBLE
-from synergy.storage.mongodb.swap import insert_new
 from synergy.storage.protocol import Key, Record
 
 TIMEOUT_SECONDS = 60  # per portion; nothing else waits for it

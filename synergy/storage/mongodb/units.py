@@ -13,14 +13,14 @@ from pymongo import UpdateMany, UpdateOne
 from synergy.model.journal_event import JournalEvent
 from synergy.model.unit_of_work import Conclusion, Hint, UnitChange, UnitOfWork, UnitState
 from synergy.storage.instants import micros, micros_or_none
-from synergy.storage.mongodb import numbers
+from synergy.storage.mongodb import counters
+from synergy.storage.mongodb.compare_and_set import Swap, in_parts, insert_new
 from synergy.storage.mongodb.conclusions import Conclusions
 from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.journal import MongoJournal
 from synergy.storage.mongodb.journaled import Change, JournaledCollection
-from synergy.storage.mongodb.numbered import NumberedCollection
+from synergy.storage.mongodb.numbered_documents import NumberedCollection
 from synergy.storage.mongodb.results import Results
-from synergy.storage.mongodb.swap import Swap, in_parts, insert_new
 from synergy.storage.mongodb.unit_documents import (
     UNFINISHED,
     document_of,
@@ -45,7 +45,7 @@ class MongoUnits:
 
     def create(self, units: Sequence[UnitOfWork], who: str) -> list[UnitOfWork]:
         with self._database.calling():
-            first = numbers.take(self._database, COUNTER, len(units))
+            first = counters.take(self._database, COUNTER, len(units))
             new = {
                 unit.id: document_of(unit, number, who)
                 for number, unit in reversed(list(enumerate(units, first)))

@@ -19,8 +19,8 @@ import apsw
 from synergy.errors import StorageUnavailable
 from synergy.storage.sqlite.columns import Bindings, Row, fetch, fetch_one, place
 from synergy.storage.sqlite.faults import Translating
-from synergy.storage.sqlite.gate import Gate, Patience
 from synergy.storage.sqlite.queries import queries
+from synergy.storage.sqlite.writer_gate import Gate, Patience
 
 OLDEST_SQLITE = (3, 51, 3)  # before it, several writers in WAL mode may corrupt the file
 

@@ -1,7 +1,7 @@
 """The SQLite engine: opening, checking, backing up and closing a store.
 
-`database` holds threads and transactions, `gate` the turns of writers; each part of the store has a
-module. The SQL is in `sql/`.
+`database` holds threads and transactions, `writer_gate` the turns of writers; each part of the store
+has a module. The SQL is in `sql/`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from synergy.storage.sqlite.events import SqliteEvents
 from synergy.storage.sqlite.facts import SqliteFacts
 from synergy.storage.sqlite.faults import Translating
 from synergy.storage.sqlite.filesystem import check_local
-from synergy.storage.sqlite.gate import Gate, Patience
 from synergy.storage.sqlite.jobs import SqliteJobs
 from synergy.storage.sqlite.journal import SqliteJournal
 from synergy.storage.sqlite.leases import SqliteLeases
@@ -40,6 +39,7 @@ from synergy.storage.sqlite.runs import SqliteRuns
 from synergy.storage.sqlite.schedules import SqliteSchedules
 from synergy.storage.sqlite.transfer import SqliteTransfer
 from synergy.storage.sqlite.units import SqliteUnits
+from synergy.storage.sqlite.writer_gate import Gate, Patience
 
 MEMORY = ":memory:"
 CHECK_LIMIT = 2.0  # seconds that a start spends on checking the file after a crash

@@ -5,12 +5,12 @@ from synergy.config.context import (
     QUALIFIER_DAILY,
     timetable_tree_entry,
 )
-from tests.acceptance.deployments import haste
+from tests.acceptance.deployments import short_limits
 from tests.acceptance.deployments.entries import a_daemon, a_process
 
-haste.shorten_leases()
-haste.shorten("synergy.worker.command", GRACE=1.0)
-haste.shorten("synergy.worker.heartbeat", LAST_WORK_SECONDS=1.0)
+short_limits.shorten_leases()
+short_limits.shorten("synergy.worker.command", GRACE=1.0)
+short_limits.shorten("synergy.worker.heartbeat", LAST_WORK_SECONDS=1.0)
 
 COPIER = "tests.acceptance.deployments.gates.Copier.start"
 # A program, its child and its grandchild; all of them ignore SIGTERM.

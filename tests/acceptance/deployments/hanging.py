@@ -10,9 +10,9 @@ from synergy.config.context import (
     timetable_tree_entry,
 )
 from synergy.worker import Processed, Task, Worker
-from tests.acceptance.deployments import haste
+from tests.acceptance.deployments import short_limits
 
-haste.shorten("synergy.runtime.abandoned_work", GRACE=1.0)
+short_limits.shorten("synergy.runtime.abandoned_work", GRACE=1.0)
 
 START = os.environ.get("SYNERGY_START_TIMEPERIOD", "")
 

@@ -4,7 +4,7 @@ import os
 import sys
 
 from synergy.config.context import daemon_context_entry, freerun_context_entry
-from tests.acceptance.deployments import haste
+from tests.acceptance.deployments import short_limits
 
 HERE = "tests.acceptance.deployments"
 EVERY_BOX = [".*"]
@@ -15,8 +15,8 @@ _STAMP = "import os, sys; open(sys.argv[1], 'a').write(' '.join(sys.argv[2:]) + 
 AGENT = "Agent"
 STAMP = "Stamp"
 
-haste.shorten_leases()
-haste.shorten("synergy.agent.delivering.outbox", EVERY=5.0)
+short_limits.shorten_leases()
+short_limits.shorten("synergy.agent.delivering.outbox", EVERY=5.0)
 
 process_context = {
     "Scheduler": daemon_context_entry(

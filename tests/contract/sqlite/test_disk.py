@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from synergy.errors import StorageUnavailable
-from synergy.storage.sqlite import SqliteStore, engine, gate
+from synergy.storage.sqlite import SqliteStore, engine, writer_gate
 from tests.contract.concurrency import paused_in_batch
 from tests.factories import NOW, a_move, an_entry, some_units
 
@@ -118,13 +118,13 @@ def test_a_disk_that_fills_up_during_a_batch_undoes_the_whole_batch(opened: Sqli
 def test_a_writer_that_waits_writes_before_the_one_that_has_just_written(
     opened: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    waits, step = threading.Event(), gate.Patience.step
+    waits, step = threading.Event(), writer_gate.Patience.step
 
-    def noted_step(self: gate.Patience) -> bool:
+    def noted_step(self: writer_gate.Patience) -> bool:
         waits.set()
         return step(self)
 
-    monkeypatch.setattr(gate.Patience, "step", noted_step)
+    monkeypatch.setattr(writer_gate.Patience, "step", noted_step)
     with closing(SqliteStore.open(path)) as other:
         for _ in range(20):
             waiting = threading.Thread(target=other.journal.append, args=([an_entry(who="b")],))

@@ -1,18 +1,18 @@
 """Shortens time limits of the product, for homes whose tests wait until they expire.
 
-Only processes of a home with `test_haste` have the short limits: the process of the tests imports
+Only processes of a home with `test_short_limits` have the short limits: the process of the tests imports
 deployments as well.
 """
 
 import os
 from importlib import import_module
 
-ENABLED = "SYNERGY_TEST_HASTE"
+ENABLED = "SYNERGY_TEST_SHORT_LIMITS"
 RENEW, VALID, WAIT = 1.0, 5.0, 9.0  # seconds: half of the product's values, or less
 
 
 def shorten(module, **limits):
-    """Sets constants of a module, if `SYNERGY_TEST_HASTE` is set in this process."""
+    """Sets constants of a module, if `SYNERGY_TEST_SHORT_LIMITS` is set in this process."""
     if ENABLED in os.environ:
         vars(import_module(module)).update(limits)
 
