@@ -1,7 +1,7 @@
 """The SQLite engine: opening, checking, backing up and closing a store.
 
-`database` holds threads and transactions, `writer_gate` the turns of writers; each part of the store
-has a module. The SQL is in `sql/`.
+`database` holds threads and transactions, `writer_gate` the turns of writers; each part of the
+store has a module. The SQL is in `sql/`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Shortens time limits of the product, for homes whose tests wait until they expire.
 
-Only processes of a home with `test_short_limits` have the short limits: the process of the tests imports
-deployments as well.
+Only processes of a home with `test_short_limits` have the short limits: the process of the tests
+imports deployments as well.
 """
 
 import os
