@@ -18,6 +18,7 @@ import apsw
 
 from synergy.errors import StorageUnavailable
 from synergy.storage.sqlite.columns import Bindings, Row, fetch, fetch_one, place
+from synergy.storage.sqlite.connection import open_connection, stepping
 from synergy.storage.sqlite.faults import Translating
 from synergy.storage.sqlite.queries import queries
 from synergy.storage.sqlite.writer_gate import Gate, Patience
@@ -25,16 +26,6 @@ from synergy.storage.sqlite.writer_gate import Gate, Patience
 OLDEST_SQLITE = (3, 51, 3)  # before it, several writers in WAL mode may corrupt the file
 
 _SQL = queries("engine")
-_FULL = 2  # how SQLite reports synchronous=FULL
-_STATEMENTS = 256  # prepared statements that a connection keeps
-_PRAGMAS: dict[str, int | str] = {
-    "foreign_keys": "on",
-    "mmap_size": 0,
-    "temp_store": "memory",
-    "cache_size": -8_000,  # KiB
-    "wal_autocheckpoint": 2_000,  # pages
-    "journal_size_limit": 64 << 20,  # bytes; a log that a long write made larger is truncated
-}
 
 
 class Session:
@@ -55,7 +46,7 @@ class Session:
         self.connection = connection
         self.gate = gate
         self.patience = Patience()
-        connection.set_busy_handler(_stepping(self.patience))
+        connection.set_busy_handler(stepping(self.patience))
         self.writing = False
         self.failed = False
         self._after: list[Callable[[], None]] = []
@@ -191,6 +182,7 @@ class Database:
                     after = session.commit()
             except BaseException:
                 session.rollback()
+                self._drop_if_read_only(session)
                 raise
         for act in after:
             act()
@@ -199,7 +191,7 @@ class Database:
     def on_its_own(self, *, creates: bool = False) -> Iterator[apsw.Connection]:
         """A new connection, closed at the end; with `creates`, makes a missing file."""
         with self._translating:
-            connection = self._opened(creates=creates)
+            connection = open_connection(self.path, creates=creates)
             with closing(connection):
                 yield connection
 
@@ -237,23 +229,21 @@ class Database:
 
     def _connect(self) -> Session:
         gate = Gate(self.path) if self.path else None
-        session = Session(self._opened(), gate)
+        with self._translating:
+            session = Session(open_connection(self.path), gate)
         self._sessions.add(session)
         return session
 
-    def _opened(self, *, creates: bool = False) -> apsw.Connection:
-        """Opens a connection; raises StorageUnavailable for a missing file without `creates`.
+    def _drop_if_read_only(self, session: Session) -> None:
+        """Closes a connection that can only read, so that the next call opens another one.
 
-        Creating the file by default would replace a store that is missing for a moment by an empty
-        one.
+        SQLite opens a file for reading, without an error, while the file may not be written.
         """
-        flags = apsw.SQLITE_OPEN_READWRITE
-        if creates or self.path is None:
-            flags |= apsw.SQLITE_OPEN_CREATE
-        with self._translating:
-            return _configured(
-                apsw.Connection(str(self.path or ":memory:"), flags, statementcachesize=_STATEMENTS)
-            )
+        with suppress(apsw.Error):
+            if session.connection.readonly("main"):
+                self._own.session = None
+                self._sessions.discard(session)
+                session.close()
 
     def _leave_behind(self) -> None:
         """Drops the connections of the parent after a fork, without using or closing them."""
@@ -270,25 +260,3 @@ def _part(session: Session) -> Iterator[None]:
     except BaseException:
         session.failed = True
         raise
-
-
-def _stepping(patience: Patience) -> Callable[[int], bool]:
-    """The handler that SQLite calls while it waits for a lock.
-
-    It refers to the patience only: a reference to the session would be a cycle through the
-    connection and keep the session alive after its thread has ended.
-    """
-    return lambda _calls: patience.step()
-
-
-def _configured(connection: apsw.Connection) -> apsw.Connection:
-    connection.set_busy_handler(_stepping(Patience()))
-    mode = connection.pragma("journal_mode", "wal")
-    if mode not in ("wal", "memory"):
-        raise StorageUnavailable(f"the store cannot be put into WAL mode, only into {mode}")
-    connection.pragma("synchronous", "full")
-    if connection.pragma("synchronous") != _FULL:
-        raise StorageUnavailable("the store cannot be made to survive a power loss")
-    for name, value in _PRAGMAS.items():
-        connection.pragma(name, value)
-    return connection

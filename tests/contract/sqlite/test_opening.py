@@ -167,3 +167,27 @@ def test_every_connection_has_the_settings_for_durability(opened: SqliteStore) -
     thread.start()
     thread.join()
     assert found == [["wal", 2, 1, 0]] * 2
+
+
+def test_a_connection_that_can_only_read_is_replaced_after_a_refused_write(
+    opened: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite opens a write-protected file for reading, without an error."""
+    found: list[str | None] = []
+
+    def use() -> None:
+        with monkeypatch.context() as protected:
+            protected.setattr(apsw, "SQLITE_OPEN_READWRITE", apsw.SQLITE_OPEN_READONLY)
+            found.append(opened.facts.get("a"))
+            with pytest.raises(StorageUnavailable, match="may only be read"):
+                opened.facts.set("a", "2")
+            found.append(opened.facts.get("a"))
+        with pytest.raises(StorageUnavailable, match="may only be read"):
+            opened.facts.set("a", "3")
+        opened.facts.set("a", "4")
+
+    opened.facts.set("a", "1")
+    thread = threading.Thread(target=use)
+    thread.start()
+    thread.join()
+    assert (found, opened.facts.get("a")) == (["1", "1"], "4")
