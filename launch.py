@@ -33,6 +33,7 @@ RUNTIME = PROJECT / "requirements.txt"
 TEST = PROJECT / "requirements-test.txt"
 LOCAL = PROJECT / "requirements-local.txt"
 VENV = PROJECT / ".venv"
+LOCK = PROJECT / ".venv.lock"  # private, because who can read a file can lock it
 PYTHON = VENV / "bin" / "python"
 STAMPS = VENV / "stamps"
 CONSTRAINTS = STAMPS / "constraints.txt"
@@ -123,7 +124,7 @@ def ensure_environment(locks: list[Path]) -> None:
     """Installs these files, in one process at a time."""
     if not outdated(locks):
         return
-    lock = os.open(PROJECT, os.O_RDONLY)
+    lock = os.open(LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     try:
         acquire(lock)
         if outdated(locks):

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from synergy import private_files
 from synergy.config import classes
 from synergy.config.loader import check
 from synergy.config.settings import Settings
@@ -44,11 +45,15 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A deployment on disk: its folder, its settings, and what `context.py` declares."""
+    """A deployment on disk: its folder, its settings, and what `context.py` declares.
+
+    `warnings` are about what is valid but probably a mistake.
+    """
 
     path: Path
     settings: Settings
     deployment: Deployment
+    warnings: tuple[str, ...]
 
     def process(self, name: str) -> Process:
         """The process of that name; raises NotFound, with the nearest name, if it is unknown."""
@@ -77,7 +82,7 @@ def open_project(
     found = check(path, environ, imports=imports)
     if found.mistakes:
         raise ConfigurationError(found.mistakes)
-    return Project(path, found.settings, found.deployment)
+    return Project(path, found.settings, found.deployment, found.warnings)
 
 
 def open_store(settings: Settings, *, create: bool = True) -> Store:
@@ -100,7 +105,7 @@ def open_store(settings: Settings, *, create: bool = True) -> Store:
 
 def _make_home(settings: Settings) -> None:
     try:
-        settings.home.mkdir(parents=True, exist_ok=True)
+        private_files.make_folder(settings.home)
     except OSError as error:
         raise StorageUnavailable(f"{settings.home} cannot be made: {error.strerror}") from error
 

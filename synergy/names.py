@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 SCHEDULER_TOPIC = "scheduler"
 """Wakes the schedulers."""
 AGENT_TOPIC = "agent"
@@ -22,6 +24,11 @@ RUN_COUNTS = "metrics/runs"
 
 MX_HOST = "127.0.0.1"
 MX_PORT = 5000
+
+
+def local_token(home: Path) -> Path:
+    """The file with the token by which other users of this machine may use an MX without users."""
+    return home / "mx" / "token"
 
 
 def process_memory(box: str) -> str:

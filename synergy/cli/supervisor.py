@@ -79,6 +79,8 @@ def _start(project: Project, arguments: argparse.Namespace, *, foreground: bool 
     from synergy import compose
     from synergy.supervisor import daemon
 
+    for warning in project.warnings:
+        output.warn(warning)
     config = compose.supervisor_config(project)
     latest: dict[tuple[str, int], Progress] = {}
     is_watched = foreground or sys.stderr.isatty()

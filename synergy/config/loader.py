@@ -9,6 +9,7 @@ from pathlib import Path
 
 from synergy.config import mx, settings_reader
 from synergy.config.findings import Findings
+from synergy.config.permissions import check_permissions
 from synergy.config.processes import check_classes, read_processes
 from synergy.config.settings import Settings
 from synergy.config.source import put_on_path, run_file, shown
@@ -41,9 +42,17 @@ def check(project: Path, environ: Mapping[str, str], *, imports: bool = True) ->
     if mistake := mx.users_mistake(settings.mx_users_file):
         findings.mistake("mx_users_file", mistake)
     deployment = _deployment(settings, project, findings)
+    check_permissions(settings, _executed(settings, project), findings)
     if imports:
         check_classes(deployment.processes, findings)
     return Checked(settings, deployment, tuple(findings.mistakes), tuple(findings.warnings))
+
+
+def _executed(settings: Settings, project: Path) -> list[Path]:
+    """The files that were executed: settings and context."""
+    names = dict.fromkeys(("base", settings.env))
+    files = [project / "settings" / f"{name}.py" for name in names]
+    return [*files, _context_file(settings.context, project)]
 
 
 def _deployment(settings: Settings, project: Path, findings: Findings) -> Deployment:

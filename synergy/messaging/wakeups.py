@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Protocol
 from urllib.parse import quote
 
+from synergy import private_files
 from synergy.errors import MessagingUnavailable
 from synergy.messaging.protocol import Waiter
 
@@ -115,8 +116,9 @@ class SocketWakeups:
 
     def __init__(self, directory: Path) -> None:
         try:
-            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._directory = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            private_files.make_folder(directory)
+            flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+            self._directory = os.open(directory, flags)
         except OSError as error:
             raise MessagingUnavailable(f"{directory}: {error.strerror}") from error
         self._name = directory

@@ -25,6 +25,7 @@ __all__ = [
     "Person",
     "Role",
     "Viewer",
+    "bearer_of",
     "is_still_authenticated",
     "person_of",
 ]
@@ -52,6 +53,17 @@ class Person:
 def person_of(request: HTTPConnection) -> Person | None:
     """The authenticated sender; None for a request without credentials."""
     return cast("Person | None", getattr(request.state, "person", None))
+
+
+def bearer_of(request: HTTPConnection) -> str | None:
+    """The token of the request, None without one; raises Unauthenticated for another scheme."""
+    header = request.headers.get("authorization")
+    if header is None:
+        return None
+    scheme, _, secret = header.partition(" ")
+    if scheme.lower() != "bearer":
+        raise Unauthenticated("expected Authorization: Bearer TOKEN")
+    return secret.strip()
 
 
 def is_still_authenticated(request: HTTPConnection) -> bool:

@@ -39,9 +39,8 @@ THREADS = 16  # for handlers; each opens a connection of its own to an embedded 
 COMPRESSED = 1024  # bytes from which responses are compressed
 
 
-def create_app(services: Services, authenticator: Authenticator | None = None) -> FastAPI:
-    """The application; without an authenticator, local access needs no login."""
-    authenticator = authenticator or Authenticator()
+def create_app(services: Services, authenticator: Authenticator) -> FastAPI:
+    """The application."""
     shutdown = ShutdownSignal()
     app = FastAPI(
         title="Synergy",

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Any
 
@@ -52,6 +53,15 @@ class Forbidden(SynergyError):
 
 class AuthenticationUnavailable(SynergyError):
     """Users or sessions cannot be read. The message is for the log."""
+
+
+@contextmanager
+def unavailable_if_refused() -> Iterator[None]:
+    """Raises AuthenticationUnavailable if a file of credentials cannot be trusted."""
+    try:
+        yield
+    except Refused as error:
+        raise AuthenticationUnavailable(str(error)) from error
 
 
 class Mistake(BaseModel):

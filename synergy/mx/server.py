@@ -14,10 +14,11 @@ import uvicorn
 from synergy.errors import Refused
 from synergy.mx.accounts.accounts import Accounts
 from synergy.mx.accounts.authenticator import Authenticator
+from synergy.mx.accounts.local_access import LocalAccess
 from synergy.mx.app import create_app
+from synergy.mx.protection.connection import HttpConnection
 from synergy.mx.protection.hosts import is_loopback, own_names
 from synergy.mx.protection.stream_shutdown import ShutdownSignal
-from synergy.mx.protection.timeouts import ConnectionTimeouts
 from synergy.mx.services import Services
 from synergy.runtime.workplace import Daemon, Workplace
 
@@ -44,15 +45,14 @@ class MX(Daemon):
 
     def __init__(self, workplace: Workplace) -> None:
         super().__init__(workplace)
-        accounts = None
-        if workplace.mx_users_file is not None:
-            accounts = Accounts(workplace.mx_users_file, workplace.home, workplace.clock)
-            accounts.check()
+        logins = _logins(workplace)
         names = own_names((workplace.mx_address[0].strip("[]"), *workplace.mx_names))
-        app = create_app(Services.at(workplace), Authenticator(accounts, names))
+        app = create_app(Services.at(workplace), Authenticator(logins, names))
         self._shutdown: ShutdownSignal = app.state.shutdown
         self._server = _Server(_config(app, workplace.mx_tls))
-        self._listening = _listen(*workplace.mx_address, has_login=accounts is not None)
+        self._listening = _listen(
+            *workplace.mx_address, has_login=workplace.mx_users_file is not None
+        )
 
     def start(self) -> None:
         with closing(self._listening):
@@ -73,11 +73,19 @@ class MX(Daemon):
         await self._server.serve([self._listening])
 
 
+def _logins(workplace: Workplace) -> Accounts | LocalAccess:
+    if workplace.mx_users_file is None:
+        return LocalAccess.at(workplace.home, workplace.clock)
+    accounts = Accounts(workplace.mx_users_file, workplace.home, workplace.clock)
+    accounts.check()
+    return accounts
+
+
 def _config(app: object, tls: tuple[object, object] | None) -> uvicorn.Config:
     certificate, key = (None, None) if tls is None else map(str, tls)
     config = uvicorn.Config(
         app,  # type: ignore[arg-type]
-        http=ConnectionTimeouts,
+        http=HttpConnection,
         ws="none",
         loop="asyncio",
         lifespan="on",

@@ -17,16 +17,20 @@ rotating a file that another instance writes to would lose lines.
 from __future__ import annotations
 
 import logging
+import os
 import sys
 import threading
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from io import TextIOWrapper
 from itertools import islice
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
+from typing import cast
 
 import orjson
 
+from synergy import private_files
 from synergy.runtime.masking import mask
 
 FILE_SIZE = 10 * 1024 * 1024
@@ -58,10 +62,10 @@ def configure(
     what was configured before.
     """
     path = log_path(home, process, instance)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    private_files.make_folder(path.parent)
     formatter = JsonLines(process, box, instance)
     handlers: list[logging.Handler] = [
-        RotatingFileHandler(path, maxBytes=FILE_SIZE, backupCount=KEPT, encoding="utf-8")
+        _PrivateFile(path, maxBytes=FILE_SIZE, backupCount=KEPT, encoding="utf-8")
     ]
     if console:
         handlers.append(logging.StreamHandler(sys.stderr))
@@ -75,6 +79,15 @@ def configure(
     root.setLevel(logging.INFO)
     threading.excepthook = _log_thread_failure
     return path
+
+
+class _PrivateFile(RotatingFileHandler):
+    """A file that only this user can read, and so are those that follow it."""
+
+    def _open(self) -> TextIOWrapper:
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+        file = private_files.open_file(self.baseFilename, flags)
+        return cast("TextIOWrapper", os.fdopen(file, self.mode, encoding=self.encoding))
 
 
 class JsonLines(logging.Formatter):

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import NoReturn
 
+from synergy import private_files
 from synergy.errors import (
     ConfigurationError,
     MessagingUnavailable,
@@ -55,7 +56,7 @@ def start_detached(
     running = lock.holder(config.home)
     if running is not None:
         return StartReport(Outcome.ALREADY_RUNNING, running.pid)
-    (config.home / "logs").mkdir(parents=True, exist_ok=True)
+    private_files.make_folder(config.home / "logs")
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:

@@ -10,6 +10,7 @@ import fcntl
 import os
 from pathlib import Path
 
+from synergy import private_files
 from synergy.runtime import identity
 from synergy.runtime.identity import Incarnation
 
@@ -29,8 +30,8 @@ class HomeLock:
 
     def acquire(self) -> bool:
         """Takes the lock and records its holder; False if another process has it."""
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        fd = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
+        private_files.make_folder(self._path.parent)
+        fd = private_files.open_file(self._path, os.O_RDWR | os.O_CREAT)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -64,7 +65,8 @@ class HomeLock:
 def holder(home: Path) -> Incarnation | None:
     """The supervisor of this home; None if none runs."""
     try:
-        found = identity.parse(_path(home).read_text())
+        with open(_path(home), opener=private_files.open_file) as file:
+            found = identity.parse(file.read())
     except FileNotFoundError:
         return None
     if found is None or found.boot != identity.boot_id() or found.is_provably_dead:

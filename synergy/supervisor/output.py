@@ -6,7 +6,9 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
+
+from synergy import private_files
 
 MAX_BYTES = 5 * 1024 * 1024
 
@@ -14,9 +16,10 @@ MAX_BYTES = 5 * 1024 * 1024
 @contextmanager
 def appending(path: Path) -> Iterator[BinaryIO]:
     """The file, open for appending, trimmed before if it is too large."""
-    path.parent.mkdir(exist_ok=True)  # not its parents: a removed home is not created again
+    # Not its parents: a removed home is not created again.
+    path.parent.mkdir(private_files.FOLDER, exist_ok=True)
     trim(path)
-    with path.open("ab") as file:
+    with _opened(path, "ab") as file:
         yield file
 
 
@@ -26,12 +29,13 @@ def trim(path: Path, limit: int = MAX_BYTES) -> None:
     It is not replaced, because processes that have it open go on appending to it.
     """
     try:
-        with path.open("rb") as file:
+        with _opened(path, "r+b") as file:
             if file.seek(0, os.SEEK_END) <= limit:
                 return
             file.seek(-limit, os.SEEK_END)
-            path.with_name(path.name + ".1").write_bytes(file.read(limit))
-        os.truncate(path, 0)
+            with _opened(path.with_name(path.name + ".1"), "wb") as older:
+                older.write(file.read(limit))
+            file.truncate(0)
     except FileNotFoundError:
         return
 
@@ -39,9 +43,13 @@ def trim(path: Path, limit: int = MAX_BYTES) -> None:
 def tail(path: Path, lines: int = 20) -> str:
     """The last lines of the file; "" if there is none."""
     try:
-        with path.open("rb") as file:
+        with _opened(path, "rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - 16_384))
             text = file.read().decode(errors="replace")
     except FileNotFoundError:
         return ""
     return "\n".join(text.splitlines()[-lines:])
+
+
+def _opened(path: Path, mode: str) -> BinaryIO:
+    return cast("BinaryIO", open(path, mode, opener=private_files.open_file))

@@ -3,11 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any, Self
 
 import httpx2
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
+
+from synergy.mx.accounts.authenticator import Authenticator
+from synergy.mx.accounts.local_access import LocalAccess
+from synergy.mx.accounts.sessions import Sessions
+from synergy.mx.app import create_app
+from synergy.mx.services import Services
+
+NO_HOME = Path("/nonexistent")
+
+
+TOKEN = "synergy_of_the_home"
+
+
+def local_app(services: Services, *, is_own: bool = True, home: Path = NO_HOME) -> FastAPI:
+    """MX without users, for requests of the user that it runs as, or of another one."""
+    sessions = Sessions(home / "sessions.json")
+    local = LocalAccess(TOKEN, sessions, services.clock, lambda _: is_own)
+    return create_app(services, Authenticator(local))
 
 
 class Client(TestClient):

@@ -10,10 +10,9 @@ import pytest
 from fastapi import Request
 
 from synergy.mx.access import Operator, Viewer
-from synergy.mx.app import create_app
 from synergy.mx.services import Services
 from tests.deployments import site_and_client
-from tests.mx.asking import Client
+from tests.mx.asking import Client, local_app
 from tests.mx.secured_mx import HERE, SecuredMx
 from tests.service.scheduler_harness import SchedulerHarness, close_systems
 
@@ -36,7 +35,7 @@ def world(worlds: Callable[..., SchedulerHarness]) -> SchedulerHarness:
 def client_of(world: SchedulerHarness) -> Client:
     """A client of MX over a world, on this machine."""
     place = replace(world.workplace("", "mx"), deployment=world.deployment)
-    return Client(create_app(Services.at(place)), HERE, base_url=BASE)
+    return Client(local_app(Services.at(place)), HERE, base_url=BASE)
 
 
 @pytest.fixture

@@ -11,10 +11,9 @@ from typing import Any
 
 import pytest
 
-from synergy.mx.app import create_app
 from synergy.mx.services import Services
 from synergy.queries.schedules import event_effects
-from tests.mx.asking import Client
+from tests.mx.asking import Client, local_app
 from tests.mx.attack import (
     API,
     ENDLESS,
@@ -45,7 +44,7 @@ def world(worlds, tmp_path, monkeypatch) -> SchedulerHarness:
 @pytest.fixture
 def client(world, tmp_path) -> Client:
     """MX without background services, so that nothing changes by itself."""
-    return Client(create_app(Services.at(place_of(world, tmp_path))), HERE, base_url=BASE)
+    return Client(local_app(Services.at(place_of(world, tmp_path))), HERE, base_url=BASE)
 
 
 @pytest.fixture

@@ -110,12 +110,12 @@ def test_a_known_browser_has_no_more_guesses(secured):
 
 @pytest.mark.parametrize("mark", ["", ".", "x", "x.y", "é.ü"])
 def test_an_invalid_device_cookie_is_ignored(secured, mark):
-    accounts = secured.app.state.authenticator.accounts
+    accounts = secured.app.state.authenticator.logins
     assert accounts.device_of("ada", mark) == accounts.device_of("nobody", mark) == ""
 
 
 def test_a_device_cookie_is_for_one_user_and_password(secured):
-    accounts = secured.app.state.authenticator.accounts
+    accounts = secured.app.state.authenticator.logins
     mark = accounts.device_cookie("ada")
     assert accounts.device_of("ada", mark) == mark.partition(".")[0] != ""
     assert accounts.device_of("otto", mark) == accounts.device_of("nobody", mark) == ""

@@ -15,7 +15,7 @@ import pytest
 from synergy.errors import Refused
 from synergy.mx.access import Role, Viewer
 from synergy.mx.accounts.users import UsersFile, new_user
-from synergy.mx.protection import limits, timeouts
+from synergy.mx.protection import connection, limits
 from synergy.mx.server import MX
 from synergy.runtime.stop import Stop
 from tests.mx.secured_mx import QUICK
@@ -123,7 +123,7 @@ def test_a_second_mx_at_the_port_is_refused(place):
 
 
 def test_a_silent_connection_is_closed(place, monkeypatch):
-    monkeypatch.setattr(timeouts, "HEAD_SECONDS", 0.1)
+    monkeypatch.setattr(connection, "HEAD_SECONDS", 0.1)
     with running(place) as (_, port):
         assert raw(port, b"") == b""
         assert raw(port, b"GET / HTTP/1.1\r\nHost: loc") == b""

@@ -11,14 +11,14 @@ import anyio
 import pytest
 from starlette.responses import StreamingResponse
 
-from synergy.mx.app import create_app
-from synergy.mx.protection import timeouts
+from synergy.mx.protection import connection
 from synergy.mx.protection.head_method import HeadMethod
 from synergy.mx.protection.stream_shutdown import ShutdownSignal, StreamShutdown
 from synergy.mx.services import Services
 from synergy.mx.stream import MOST_LISTENERS
 from synergy.mx.stream_listener import Listener
 from tests.factories import an_entry
+from tests.mx.asking import local_app
 from tests.mx.test_security_server import LIMIT, place, running
 from tests.mx.test_stream import write
 
@@ -67,7 +67,7 @@ class Visit:
 def of(world):
     """An application and its stream."""
     services = Services.at(replace(world.workplace("", "mx"), deployment=world.deployment))
-    return create_app(services), services.stream
+    return local_app(services), services.stream
 
 
 def test_over_http_messages_come_as_they_happen(world):
@@ -207,13 +207,13 @@ LONG = "x" * 100_000
 @pytest.fixture
 def lost(monkeypatch):
     """An event that is set when the server has closed a connection."""
-    lost, let_go = threading.Event(), timeouts.ConnectionTimeouts.connection_lost
+    lost, let_go = threading.Event(), connection.HttpConnection.connection_lost
 
     def noted(self, exc):
         let_go(self, exc)
         lost.set()
 
-    monkeypatch.setattr(timeouts.ConnectionTimeouts, "connection_lost", noted)
+    monkeypatch.setattr(connection.HttpConnection, "connection_lost", noted)
     return lost
 
 
@@ -225,7 +225,7 @@ def until(connection, text):
 
 
 def test_a_client_that_reads_nothing_is_disconnected(world, place, monkeypatch, lost):
-    monkeypatch.setattr(timeouts, "READ_SECONDS", 0.1)
+    monkeypatch.setattr(connection, "READ_SECONDS", 0.1)
     with running(place) as (_, port):
         deaf = socket.create_connection(("127.0.0.1", port), LIMIT)
         deaf.sendall(REQUEST)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hmac
 import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from hmac import compare_digest
@@ -18,7 +16,7 @@ from synergy.mx.accounts import passwords
 from synergy.mx.accounts.sessions import Sessions, csrf_of
 from synergy.mx.accounts.throttle import Throttle
 from synergy.mx.accounts.users import User, Users, UsersFile
-from synergy.mx.problems import AuthenticationUnavailable, Unauthenticated
+from synergy.mx.problems import Unauthenticated, unavailable_if_refused
 
 
 class Accounts:
@@ -48,7 +46,7 @@ class Accounts:
 
     @property
     def users(self) -> Users:
-        with _unavailable():
+        with unavailable_if_refused():
             return self._file.users
 
     def by_token(self, secret: str) -> Person:
@@ -61,7 +59,7 @@ class Accounts:
 
     def by_session(self, secret: str) -> Person | None:
         """The user of a session; None if it has ended."""
-        with _unavailable():
+        with unavailable_if_refused():
             user = self._sessions.user_of(secret, self._file.users, self.now)
         return None if user is None else Person(user.name, user.role, csrf_of(secret))
 
@@ -86,34 +84,26 @@ class Accounts:
 
     def open_session(self, name: str) -> str:
         """The id of a new session, for the user's browser."""
-        with _unavailable():
+        with unavailable_if_refused():
             return self._sessions.open(self._file.users.user(name), self.now)
 
     def end_session(self, secret: str) -> None:
         """Ends a session, if it exists."""
-        with _unavailable():
+        with unavailable_if_refused():
             self._sessions.end(secret)
 
     def set_password(self, name: str, password: str) -> None:
         """Changes a password, which ends all sessions of the user; raises InvalidValue."""
         hash_ = passwords.hashed(passwords.checked(password, name))
-        with _unavailable():
+        with unavailable_if_refused():
             self._file.change(lambda all_: all_.with_user(replace(all_.user(name), password=hash_)))
 
     def revoke_token(self, id_: str, name: str) -> None:
         """Revokes a token of a user; raises NotFound if the user has no token with this id."""
-        with _unavailable():
+        with unavailable_if_refused():
             self._file.change(lambda all_: all_.without_token(id_, name))
 
 
 def _signature(user: User, device: str) -> str:
     text = f"mark {device}".encode(errors="replace")
     return hmac.new(user.stamp.encode(), text, "sha256").hexdigest()
-
-
-@contextmanager
-def _unavailable() -> Iterator[None]:
-    try:
-        yield
-    except Refused as error:
-        raise AuthenticationUnavailable(str(error)) from error

@@ -15,9 +15,12 @@ from synergy.errors import InvalidValue, NotFound
 from synergy.mx.access import Person, Role, Viewer, person_of
 from synergy.mx.accounts import cookies
 from synergy.mx.accounts.accounts import Accounts
+from synergy.mx.accounts.local_access import LocalAccess
 from synergy.mx.accounts.sessions import LIFE
 from synergy.mx.pages.render import page
+from synergy.mx.problems import Forbidden
 from synergy.mx.protection.forms import Form, LoginForm
+from synergy.mx.protection.hosts import is_loopback
 from synergy.mx.protection.local_path import local_path
 
 router = APIRouter()
@@ -29,8 +32,14 @@ _DEVICE_LIFE = 180 * 86400  # seconds since the last login
 log = logging.getLogger(__name__)
 
 
+def _logins(request: Request) -> Accounts | LocalAccess:
+    return cast("Accounts | LocalAccess", request.app.state.authenticator.logins)
+
+
 def _accounts(request: Request) -> Accounts | None:
-    return cast("Accounts | None", request.app.state.authenticator.accounts)
+    """The users; None if MX has none."""
+    found = _logins(request)
+    return found if isinstance(found, Accounts) else None
 
 
 def _address(request: Request) -> str:
@@ -40,7 +49,7 @@ def _address(request: Request) -> str:
 @router.get("/login")
 def show_login(request: Request, next: str = "/") -> Response:
     """The login form; redirects to `next` without a need to log in."""
-    if _accounts(request) is None or person_of(request) is not None:
+    if person_of(request) is not None:
         return RedirectResponse(local_path(next), 303)
     return _form(request, next)
 
@@ -48,9 +57,9 @@ def show_login(request: Request, next: str = "/") -> Response:
 @router.post("/login")
 def login(request: Request, form: LoginForm) -> Response:
     """Opens a session with a new id."""
-    accounts, name, next_ = _accounts(request), form.get("name", ""), form.get("next", "/")
-    if accounts is None:
-        return RedirectResponse(local_path(next_), 303)
+    accounts, name, next_ = _logins(request), form.get("name", ""), form.get("next", "/")
+    if isinstance(accounts, LocalAccess):
+        return _enter(request, accounts, form.get("password", ""), next_)
     attempt = (name, _address(request), _device(request, accounts, name))
     wait = accounts.throttle.attempt(*attempt)
     if wait > 0:
@@ -67,15 +76,27 @@ def login(request: Request, form: LoginForm) -> Response:
     return response
 
 
+def _enter(request: Request, local: LocalAccess, token: str, next_: str) -> Response:
+    """Opens a session for the holder of the token in the home."""
+    if not is_loopback(_address(request)):
+        raise Forbidden("MX has no users: it accepts requests from its own machine only")
+    if not local.is_token(token.strip()):
+        _log(request, "login.failed", "")
+        return _form(request, next_, 401, wrong="The token is incorrect.")
+    _log(request, "login.done", "")
+    response = RedirectResponse(local_path(next_), 303)
+    cookies.put(request, response, cookies.LOGIN, "", 0)
+    _replace_session(request, response, local.open_session())
+    return response
+
+
 @router.post("/logout")
 def logout(request: Request, person: Viewer, _: Form) -> Response:
     """Ends the session."""
     response = RedirectResponse("/login", 303)
-    accounts = _accounts(request)
-    if accounts is not None:
-        accounts.end_session(cookies.read(request, cookies.SESSION) or "")
-        cookies.put(request, response, cookies.SESSION, "", 0)
-        _log(request, "login.ended", person.name)
+    _logins(request).end_session(cookies.read(request, cookies.SESSION) or "")
+    cookies.put(request, response, cookies.SESSION, "", 0)
+    _log(request, "login.ended", person.name)
     return response
 
 
@@ -130,16 +151,20 @@ def _device(request: Request, accounts: Accounts, name: str) -> str:
 
 
 def _begin(request: Request, response: Response, accounts: Accounts, name: str) -> None:
-    """Replaces the session of the browser by a new one, and sets the device cookie."""
-    accounts.end_session(cookies.read(request, cookies.SESSION) or "")
-    secret = accounts.open_session(name)
-    cookies.put(request, response, cookies.SESSION, secret, round(LIFE.total_seconds()))
+    """Begins a new session, and sets the device cookie."""
+    _replace_session(request, response, accounts.open_session(name))
     cookies.put(request, response, cookies.DEVICE, accounts.device_cookie(name), _DEVICE_LIFE)
+
+
+def _replace_session(request: Request, response: Response, secret: str) -> None:
+    """Ends the session that the browser had, and gives it the new one."""
+    _logins(request).end_session(cookies.read(request, cookies.SESSION) or "")
+    cookies.put(request, response, cookies.SESSION, secret, round(LIFE.total_seconds()))
 
 
 def _form(request: Request, next_: str, status: int = 200, **shown: str) -> HTMLResponse:
     secret = cookies.read(request, cookies.LOGIN) or secrets.token_urlsafe(32)
-    values = {"name": "", "wrong": "", **shown}
+    values = {"name": "", "wrong": "", "has_users": _accounts(request) is not None, **shown}
     response = page(request, "login.html", status, csrf=secret, next=local_path(next_), **values)
     cookies.put(request, response, cookies.LOGIN, secret, _FORM_LIFE)
     return response

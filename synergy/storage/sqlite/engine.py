@@ -6,13 +6,15 @@ store has a module. The SQL is in `sql/`.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager, closing, suppress
 from pathlib import Path
 from typing import Self
 
 import apsw
 
+from synergy import private_files
 from synergy.clock import SystemClock
 from synergy.errors import Refused, StorageUnavailable
 from synergy.storage.protocol import Batch, StoreStatus
@@ -101,6 +103,7 @@ class SqliteStore:
         opening = Gate(path)
         try:
             opening.enter(Patience())
+            _make_private(path)
             crashed = opening.is_alone() and log.exists() and log.stat().st_size > 0
             database = Database(path)
             with database.on_its_own(creates=True) as connection:
@@ -143,6 +146,7 @@ class SqliteStore:
         partial = target.with_name(f"{target.name}.partial")
         partial.unlink(missing_ok=True)
         try:
+            os.close(private_files.open_file(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL))
             self._copy(partial, progress)
             partial.rename(target)
         except OSError as error:
@@ -182,12 +186,27 @@ def _check_sqlite() -> None:
 def _check_place(path: Path, *, create: bool) -> None:
     if create:
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            private_files.make_folder(path.parent)
         except OSError as error:
             raise StorageUnavailable(f"{path.parent} cannot be made: {error.strerror}") from error
     elif not path.is_file():
         raise StorageUnavailable(f"there is no store at {path}: `launch.py store init` makes one")
     check_local(path.parent)
+
+
+def _make_private(path: Path) -> None:
+    """Creates the file if it is missing; afterwards only this user can read file and log.
+
+    SQLite gives its log the mode of the file.
+    """
+    try:
+        if not os.path.lexists(path):
+            os.close(private_files.open_file(path, os.O_RDWR | os.O_CREAT))
+        for file in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
+            with suppress(FileNotFoundError):
+                private_files.make_private(file)
+    except OSError as error:
+        raise StorageUnavailable(f"{error.filename} cannot be opened: {error.strerror}") from error
 
 
 def _check_file(connection: apsw.Connection, place: str) -> None:

@@ -22,6 +22,7 @@ import threading
 import weakref
 from pathlib import Path
 
+from synergy import private_files
 from synergy.clock import SystemClock
 from synergy.errors import StorageUnavailable
 
@@ -62,7 +63,7 @@ class Gate:
     def __init__(self, store: Path) -> None:
         self._path = Path(f"{store}-gate")
         try:
-            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            self._file = private_files.open_file(self._path, os.O_RDWR | os.O_CREAT)
         except OSError as error:
             raise StorageUnavailable(f"{self._path} cannot be opened: {error.strerror}") from error
         self._close = weakref.finalize(self, os.close, self._file)

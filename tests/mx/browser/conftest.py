@@ -24,9 +24,9 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
-from synergy.mx.app import create_app
 from synergy.mx.services import Services
 from synergy.names import TIMETABLE_START
+from tests.mx.asking import local_app
 from tests.service.scheduler_harness import SchedulerHarness
 
 QUIET = (  # no traffic of Chromium's own, and no features that a test machine may lack
@@ -167,7 +167,7 @@ class _Servers:
 @contextmanager
 def _serving(world: SchedulerHarness) -> Iterator[str]:
     place = replace(world.workplace("", "mx"), deployment=world.deployment)
-    app = create_app(Services.at(place))
+    app = local_app(Services.at(place))
     config = uvicorn.Config(app, log_config=None, ws="none", timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
     listening = socket.create_server(("127.0.0.1", 0))

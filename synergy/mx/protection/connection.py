@@ -1,4 +1,4 @@
-"""Timeouts of connections that send or read too slowly."""
+"""Connections: their peer, and timeouts for those that send or read too slowly."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ from typing import Final
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from synergy.mx.protection.peers import Peer
+
 HEAD_SECONDS: Final = 10.0  # in which the head of a request has to arrive
 READ_SECONDS: Final = 30.0  # without reading, after which a client is disconnected
 
 
-class ConnectionTimeouts(H11Protocol):
-    """HTTP that closes connections of clients that send the head or read the response too slowly.
+class HttpConnection(H11Protocol):
+    """HTTP whose requests know their peer (`request.state.peer`).
 
-    Otherwise many connections that send single bytes (slowloris), or that do not read a large
-    response or the stream, would block all other clients.
+    It closes connections of clients that send the head or read the response too slowly. Otherwise
+    many connections that send single bytes (slowloris), or that do not read a large response or the
+    stream, would block all other clients.
     """
 
     _head_timer: asyncio.TimerHandle | None = None
@@ -24,6 +27,8 @@ class ConnectionTimeouts(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        if self.client is not None and self.server is not None:
+            self.app_state = {**self.app_state, "peer": Peer(self.client, self.server)}
         self._start_head_timer()
 
     def data_received(self, data: bytes) -> None:

@@ -1,0 +1,126 @@
+"""`check` finds what other users of the machine could read or change."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from synergy.config import permissions
+from synergy.config.findings import Findings
+from synergy.config.loader import check
+from tests.unit.config.settings_kit import load, write
+
+
+def found(project: Path, **variables: str) -> tuple[list[str], list[str]]:
+    """The mistakes and the warnings."""
+    settings = load(project, {f"SYNERGY_{name.upper()}": text for name, text in variables.items()})
+    findings = Findings()
+    code = [project / "settings" / "base.py", project / "context.py"]
+    permissions.check_permissions(settings, code, findings)
+    return findings.mistakes, findings.warnings
+
+
+@pytest.fixture(autouse=True)
+def context(project: Path) -> None:
+    (project / "context.py").write_text("")
+
+
+@pytest.fixture
+def home(project: Path) -> Path:
+    (project / "var").mkdir(0o700)
+    return project / "var"
+
+
+def test_a_private_home_is_sound(project: Path, home: Path) -> None:
+    assert found(project) == ([], [])
+
+
+def test_a_missing_home_is_sound(project: Path) -> None:
+    assert found(project) == ([], [])
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o750, 0o711, 0o770])
+def test_a_home_that_others_can_enter_is_a_warning(project: Path, home: Path, mode: int) -> None:
+    home.chmod(mode)
+    expected = f"SYNERGY_HOME: other users can look into {home}: chmod 700 {home}"
+    assert found(project) == ([], [expected])
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o1777, 0o703])
+def test_a_home_that_all_can_write_to_is_a_mistake(project: Path, home: Path, mode: int) -> None:
+    home.chmod(mode)
+    mistakes, warnings = found(project)
+    assert f"SYNERGY_HOME: every user can write to {home}: chmod 700 {home}" in mistakes
+    assert warnings == []
+
+
+def test_a_home_of_another_user_is_a_mistake(
+    project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(permissions.private_files, "belongs_to_another", lambda seen: True)
+    mistakes, _ = found(project)
+    assert mistakes == [f"SYNERGY_HOME: {home} belongs to another user: use a folder of your own"]
+
+
+@pytest.mark.parametrize(("mode", "is_mistake"), [(0o777, True), (0o1777, False), (0o755, False)])
+def test_the_folder_of_the_store_may_be_sticky(
+    project: Path, tmp_path: Path, mode: int, is_mistake: bool
+) -> None:
+    folder = tmp_path / "stores"
+    folder.mkdir()
+    folder.chmod(mode)
+    mistakes, _ = found(project, store=f"sqlite:///{folder}/one.db")
+    expected = f"SYNERGY_STORE: every user can write to {folder}: chmod o-w {folder}"
+    assert mistakes == ([expected] if is_mistake else [])
+
+
+@pytest.mark.parametrize("name", ["settings/base.py", "context.py", "settings", "."])
+def test_code_that_all_can_change_is_a_mistake(project: Path, name: str) -> None:
+    path = (project / name).resolve()
+    path.chmod(0o777)
+    expected = f"{path}: every user can change it, and it is executed: chmod o-w {path}"
+    assert expected in found(project)[0]
+
+
+@pytest.mark.parametrize(("group", "is_warned"), [(0, False), (1, True)])
+def test_code_that_its_group_can_change_is_a_warning_unless_the_group_is_the_user(
+    project: Path, monkeypatch: pytest.MonkeyPatch, group: int, is_warned: bool
+) -> None:
+    path = project / "context.py"
+    path.chmod(0o664)
+    real = permissions._stat
+
+    def stat(asked: Path) -> os.stat_result | None:
+        seen = real(asked)
+        if asked != path or seen is None:
+            return seen
+        return os.stat_result((*seen[:5], seen.st_uid + group, *seen[6:10]))
+
+    monkeypatch.setattr(permissions, "_stat", stat)
+    expected = f"{path}: its group can change it, and it is executed: chmod g-w {path}"
+    assert found(project) == ([], [expected] if is_warned else [])
+
+
+@pytest.mark.parametrize(
+    ("mode", "is_mistake"), [(0o600, False), (0o640, False), (0o644, True), (0o660, True)]
+)
+def test_the_key_of_mx_is_private(
+    project: Path, tmp_path: Path, mode: int, is_mistake: bool
+) -> None:
+    key = tmp_path / "key.pem"
+    key.touch()
+    key.chmod(mode)
+    mistakes, _ = found(project, mx_key=str(key), mx_certificate=str(key))
+    expected = f"SYNERGY_MX_KEY: other users can access {key}: chmod 600 {key}"
+    assert mistakes == ([expected] if is_mistake else [])
+
+
+def test_a_check_of_the_deployment_includes_permissions(project: Path, home: Path) -> None:
+    write(project, "dev", "")
+    home.chmod(0o755)
+    (project / "settings" / "dev.py").chmod(0o666)
+    seen = check(project, {}, imports=False)
+    assert any("settings/dev.py: every user can change it" in text for text in seen.mistakes)
+    assert seen.warnings == (f"SYNERGY_HOME: other users can look into {home}: chmod 700 {home}",)
