@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
 from synergy.cli import output
 from synergy.cli.services import START
 from synergy.model.process import BuiltIn
+from synergy.names import local_token
 
 if TYPE_CHECKING:
     from synergy.compose import Project
@@ -66,6 +67,7 @@ def _print_running(project: Project, report: StartReport, processes: Sequence[Pr
     output.say(f"the supervisor of box {project.settings.box_id} runs (pid {report.pid})")
     if dashboard := _dashboard(project, processes):
         output.say(f"dashboard: {dashboard}")
+        _print_token(project)
     output.say(f"logs: {logs}/<process>.log")
     output.say("look: launch.py supervisor status, launch.py timetable show")
     output.say("stop: launch.py supervisor stop")
@@ -86,6 +88,15 @@ def _dashboard(project: Project, processes: Sequence[Progress]) -> str | None:
         for progress in processes
     )
     return project.settings.mx_url if is_served else None
+
+
+def _print_token(project: Project) -> None:
+    """Prints how other users of this machine get access to an MX without users."""
+    if project.settings.mx_users_file is None:
+        token = local_token(project.settings.home)
+        with suppress(OSError):
+            output.say(f"token for other users of this machine: {token.read_text().strip()}")
+            output.say(f"  (kept in {token})")
 
 
 def _print_store_warnings(project: Project) -> None:

@@ -41,6 +41,11 @@ def _check_home(home: Path, found: os.stat_result, findings: Findings) -> None:
         findings.mistake(
             "SYNERGY_HOME", f"{home} belongs to another user: use a folder of your own"
         )
+    elif found.st_uid not in (0, os.geteuid()):
+        findings.warning(
+            "SYNERGY_HOME",
+            f"{home} belongs to another user, who can change all of it: run Synergy as that user",
+        )
     elif found.st_mode & _ALL_WRITE:
         findings.mistake("SYNERGY_HOME", f"every user can write to {home}: chmod 700 {home}")
     elif found.st_mode & private_files.OTHERS:

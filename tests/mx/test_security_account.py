@@ -85,4 +85,4 @@ def test_only_an_admin_sees_the_list_of_users(secured):
 
 def test_without_users_there_is_no_login(client):
     assert client.get("/login", follow_redirects=False).headers["location"] == "/"
-    assert "No login needed" in client.get("/account").text
+    assert "MX has no users" in client.get("/account").text

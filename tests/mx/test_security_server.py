@@ -7,7 +7,7 @@ import json
 import socket
 import ssl
 import threading
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -19,9 +19,8 @@ from synergy.mx.protection import connection, limits
 from synergy.mx.server import MX
 from synergy.runtime.stop import Stop
 from tests.mx.secured_mx import QUICK
+from tests.mx.server_kit import LIMIT, get, running
 from tests.servers.certificates import Authority
-
-LIMIT = 120.0  # seconds that a request or a shutdown may take
 
 
 @pytest.fixture
@@ -29,32 +28,6 @@ def place(world, tmp_path):
     """A workplace of MX at a free port."""
     place = replace(world.workplace("", "mx"), deployment=world.deployment, home=tmp_path)
     return replace(place, mx_address=("127.0.0.1", 0), stop=Stop())
-
-
-@contextmanager
-def running(place):
-    """A running MX and its port; it is stopped afterwards."""
-    mx = MX(place)
-    thread = threading.Thread(target=mx.start)
-    thread.start()
-    try:
-        yield mx, port_of(mx)
-    finally:
-        place.stop.set()
-        thread.join(LIMIT)
-        assert not thread.is_alive()
-
-
-def port_of(mx):
-    return mx._listening.getsockname()[1]
-
-
-def get(port, path="/api/openapi.json", **headers):
-    """Status and body."""
-    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=LIMIT)) as connection:
-        connection.request("GET", path, headers=headers)
-        answer = connection.getresponse()
-        return answer.status, answer.read()
 
 
 def raw(port, text):

@@ -64,6 +64,17 @@ def test_a_home_of_another_user_is_a_mistake(
     assert mistakes == [f"SYNERGY_HOME: {home} belongs to another user: use a folder of your own"]
 
 
+def test_root_is_warned_about_a_home_of_another_user(
+    project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if home.stat().st_uid == 0:
+        os.chown(home, 1, 1)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    expected = f"SYNERGY_HOME: {home} belongs to another user, who can change all of it"
+    _, warnings = found(project)
+    assert [text for text in warnings if text.startswith(expected)]
+
+
 @pytest.mark.parametrize(("mode", "is_mistake"), [(0o777, True), (0o1777, False), (0o755, False)])
 def test_the_folder_of_the_store_may_be_sticky(
     project: Path, tmp_path: Path, mode: int, is_mistake: bool
