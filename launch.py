@@ -25,7 +25,8 @@ import importlib.util
 import os
 import re
 import subprocess
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parent
@@ -124,28 +125,31 @@ def ensure_environment(locks: list[Path]) -> None:
     """Installs these files, in one process at a time."""
     if not outdated(locks):
         return
-    lock = os.open(LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     try:
-        acquire(lock)
-        if outdated(locks):
-            if not is_made():
-                create_environment(lock)
-            for requirements in outdated(locks):
-                install(requirements, lock)
-            note("The environment is ready.")
+        with acquired() as lock:
+            if outdated(locks):
+                if not is_made():
+                    create_environment(lock)
+                for requirements in outdated(locks):
+                    install(requirements, lock)
+                note("The environment is ready.")
     except OSError as error:
         raise SetupError(failure(str(error), "Setting up .venv failed")) from error
+
+
+@contextmanager
+def acquired() -> Iterator[int]:
+    """The lock, once no other process sets up the environment."""
+    lock = os.open(LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            note("Another process is setting up .venv: waiting for it ...")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield lock
     finally:
         os.close(lock)
-
-
-def acquire(lock: int) -> None:
-    """Waits until no other process sets up the environment."""
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        note("Another process is setting up .venv: waiting for it ...")
-        fcntl.flock(lock, fcntl.LOCK_EX)
 
 
 def outdated(locks: list[Path]) -> list[Path]:

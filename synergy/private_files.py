@@ -23,9 +23,9 @@ def make_folder(path: Path) -> None:
     make_folder(path.parent)
     try:
         path.mkdir(FOLDER)
-    except FileExistsError:
+    except FileExistsError as error:
         if not path.is_dir():
-            raise
+            raise _refused(errno.ENOTDIR, "Not a directory", path) from error
 
 
 def open_file(path: str | Path, flags: int) -> int:
