@@ -113,9 +113,9 @@ def _interruptible() -> Iterator[None]:
 
 def _note_if_busy(home: Path) -> None:
     from synergy.cli import output
-    from synergy.supervisor import lock
+    from synergy.supervisor import home_lock
 
-    if lock.holder(home) is not None:
+    if home_lock.holder(home) is not None:
         output.note("a supervisor runs in this project: its work slows these numbers down")
 
 

@@ -124,12 +124,12 @@ def run_stop(arguments: argparse.Namespace) -> None:
 
 def _switch_here(arguments: argparse.Namespace, *, is_on: bool) -> None:
     from synergy.cli import box
-    from synergy.supervisor import lock
+    from synergy.supervisor import home_lock
 
     with services() as at:
         process = at.project.process(arguments.name)
         verb = "start" if is_on else "stop"
-        if lock.holder(at.project.settings.home) is None:
+        if home_lock.holder(at.project.settings.home) is None:
             raise Unreachable(
                 f"no supervisor runs on this box, so nothing was done: {START}; launch.py box "
                 f"{verb} {process.name} is for its next start"

@@ -91,11 +91,11 @@ def run_reset(arguments: argparse.Namespace) -> None:
 
 def _refuse_while_in_use(project: Project) -> None:
     """Raises Refused while a supervisor, or a process it left, may write into the store."""
-    from synergy.supervisor import lock
+    from synergy.supervisor import home_lock
     from synergy.supervisor.host import ProcessHost
 
     home = project.settings.home
-    running = lock.holder(home)
+    running = home_lock.holder(home)
     if running is not None:
         raise Refused(f"a supervisor runs (pid {running.pid}): launch.py supervisor stop, first")
     left = ProcessHost(home, project.path).leftovers()

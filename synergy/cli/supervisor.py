@@ -116,10 +116,10 @@ def _exit_code(report: StartReport) -> int:
 
 def _show_plan(project: Project, arguments: argparse.Namespace, verb: str) -> int:
     """Prints what a start or stop would do; needs no store."""
-    from synergy.supervisor import lock
+    from synergy.supervisor import home_lock
 
     box = project.settings.box_id
-    is_running = lock.holder(project.settings.home) is not None
+    is_running = home_lock.holder(project.settings.home) is not None
     processes = _running(project) if verb == "stop" else _desired(project)
     output.show_change(
         arguments,
@@ -157,13 +157,13 @@ def _desired(project: Project) -> list[str]:
 def _status(project: Project) -> SupervisorStatus:
     """What runs on this box; without a store, only the supervisor is known."""
     from synergy import compose
-    from synergy.supervisor import lock
+    from synergy.supervisor import home_lock
     from synergy.supervisor.status import SupervisorStatus, status
 
     settings = project.settings
     if compose.has_store(settings):
         with closing(compose.open_store(settings)) as store:
             return status(settings.home, store, settings.box_id, project.deployment)
-    holder = lock.holder(settings.home)
+    holder = home_lock.holder(settings.home)
     pid = None if holder is None else holder.pid
     return SupervisorStatus(settings.box_id, holder is not None, pid, ())

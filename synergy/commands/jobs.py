@@ -16,7 +16,7 @@ from functools import partial
 
 from synergy.lifecycle.legal_moves import JobMove, UnitMove
 from synergy.lifecycle.state_changes import move_job, move_unit
-from synergy.lifecycle.unit_standing import is_superseded
+from synergy.lifecycle.superseded_units import is_superseded
 from synergy.messaging.protocol import Bus
 from synergy.model.actor import Actor
 from synergy.model.job import JobChange, JobState

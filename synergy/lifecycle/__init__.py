@@ -3,5 +3,5 @@
 - `legal_moves`: the tables; `state_changes` applies them.
 - `situations` and `decision`: what is known of a job, and what can be decided about it.
 - `machines`: the decision of each state machine; `reclaim`: that of the collector about a unit.
-- `unit_standing`: whether a unit still serves its job.
+- `superseded_units`: whether a unit still serves its job.
 """

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from synergy.lifecycle.reclaim import Observed, Verdict, judge
-from synergy.lifecycle.unit_standing import is_superseded_in, waiting_behind
+from synergy.lifecycle.superseded_units import is_superseded_in, waiting_behind
 from synergy.messaging.protocol import BusView
 from synergy.model.journal import JournalEntry
 from synergy.model.journal_event import JournalEvent

@@ -26,7 +26,7 @@ from synergy.lifecycle.decision import (
 )
 from synergy.lifecycle.legal_moves import JobMove, UnitMove
 from synergy.lifecycle.state_changes import move_job, move_unit
-from synergy.lifecycle.unit_standing import is_superseded
+from synergy.lifecycle.superseded_units import is_superseded
 from synergy.messaging.message import UnitMessage
 from synergy.messaging.protocol import Bus
 from synergy.model.job import STATE_MASK, JobChange, JobRun, JobState

@@ -23,7 +23,7 @@ from synergy.errors import SynergyError
 from synergy.lifecycle.legal_moves import UnitMove
 from synergy.lifecycle.reclaim import Judgement, Observed, Verdict, judge
 from synergy.lifecycle.state_changes import move_unit
-from synergy.lifecycle.unit_standing import waiting_behind
+from synergy.lifecycle.superseded_units import waiting_behind
 from synergy.messaging.message import UnitMessage
 from synergy.messaging.protocol import Bus
 from synergy.model import journal

@@ -13,7 +13,7 @@ from datetime import datetime
 from synergy.clock import Clock
 from synergy.commands.timetable import widened
 from synergy.lifecycle.situations import unit_view
-from synergy.lifecycle.unit_standing import is_superseded_in, waiting_behind
+from synergy.lifecycle.superseded_units import is_superseded_in, waiting_behind
 from synergy.model.job import JobChange, JobState
 from synergy.model.process import Deployment, FreerunProcess, WorkingProcess
 from synergy.model.switches import is_switched_on

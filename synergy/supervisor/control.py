@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from synergy.runtime.identity import Incarnation
-from synergy.supervisor import lock, proctable
+from synergy.supervisor import home_lock, proctable
+from synergy.supervisor.home_lock import HomeLock
 from synergy.supervisor.host import ProcessHost
-from synergy.supervisor.lock import HomeLock
 from synergy.supervisor.plan import Timing
 from synergy.supervisor.proctable import Entry
 
@@ -36,7 +36,7 @@ def stop(home: Path, timeout: float = 30.0) -> StopReport:
 
     If there is no supervisor, the processes that an earlier one left behind are ended.
     """
-    running = lock.holder(home)
+    running = home_lock.holder(home)
     if running is not None:
         return _stop_supervisor(running, home, timeout)
     if not home.is_dir():

@@ -23,10 +23,10 @@ from synergy.errors import (
     SynergyError,
 )
 from synergy.runtime.stop import Stop
-from synergy.supervisor import lock, output
-from synergy.supervisor.claim import BoxClaim
+from synergy.supervisor import home_lock, output
+from synergy.supervisor.box_claim import BoxClaim
 from synergy.supervisor.config import SupervisorConfig
-from synergy.supervisor.lock import HomeLock
+from synergy.supervisor.home_lock import HomeLock
 from synergy.supervisor.start_report import (
     Outcome,
     Pipe,
@@ -53,7 +53,7 @@ def start_detached(
     The caller must have no threads, and neither store nor bus open: they would not survive the
     fork. After `timeout` seconds it returns although the start goes on.
     """
-    running = lock.holder(config.home)
+    running = home_lock.holder(config.home)
     if running is not None:
         return StartReport(Outcome.ALREADY_RUNNING, running.pid)
     private_files.make_folder(config.home / "logs")
@@ -78,7 +78,7 @@ def _supervise(
 ) -> StartReport:
     held = HomeLock(config.home)
     if not held.acquire():
-        running = lock.holder(config.home)
+        running = home_lock.holder(config.home)
         return StartReport(Outcome.ALREADY_RUNNING, running.pid if running else None)
     try:
         config.open_logs()

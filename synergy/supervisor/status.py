@@ -11,7 +11,7 @@ from synergy.model.process import Deployment
 from synergy.runtime.identity import boot_id, start_time
 from synergy.runtime.shared_parts import PartView, leaders
 from synergy.storage.protocol import Store
-from synergy.supervisor import lock
+from synergy.supervisor import home_lock
 from synergy.supervisor.memory_report import resident
 
 LOST = "lost"
@@ -52,7 +52,7 @@ def status(home: Path, store: Store, box: str, deployment: Deployment) -> Superv
 
     Raises StorageUnavailable. The processes of another machine are shown as reported.
     """
-    running = lock.holder(home)
+    running = home_lock.holder(home)
     processes = tuple(_process(observed) for observed in store.boxes.observed(box))
     return SupervisorStatus(
         box=box,

@@ -31,7 +31,7 @@ from synergy.model.process import Deployment
 from synergy.model.unit_of_work import UnitOfWork, UnitState
 from synergy.runtime.identity import start_time
 from synergy.storage.protocol import Store
-from synergy.supervisor import lock, proctable
+from synergy.supervisor import home_lock, proctable
 from synergy.supervisor.host import ProcessHost
 from synergy.supervisor.proctable import marker_of
 from tests.acceptance import forked
@@ -266,7 +266,7 @@ class Home:
 
     def supervisor(self) -> int:
         """The pid of the supervisor; 0 if there is none."""
-        holder = lock.holder(self.path)
+        holder = home_lock.holder(self.path)
         return 0 if holder is None else holder.pid
 
     def until_all_run(self, *slots: str) -> dict[str, int]:

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from synergy import compose
-from synergy.supervisor.lock import HomeLock
+from synergy.supervisor.home_lock import HomeLock
 from synergy.supervisor.proctable import MARKER
 from tests.service.commands import BOX, DAY, SESSIONS
 

@@ -7,8 +7,8 @@ import sys
 
 from synergy.messaging.message import EventsMessage
 from synergy.storage.sqlite import SqliteStore
-from synergy.supervisor import lock
-from synergy.supervisor.lock import HomeLock
+from synergy.supervisor import home_lock
+from synergy.supervisor.home_lock import HomeLock
 from tests.service.commands import SESSIONS
 
 
@@ -84,7 +84,7 @@ def test_a_store_is_reset_only_after_confirmation_and_when_nothing_runs(commands
     answer(monkeypatch, "reset\n")
     assert commands.run("store", "reset") == 0
     assert set(commands.json("store", "status")["rows"].values()) == {0}
-    assert lock.holder(commands.home) is None
+    assert home_lock.holder(commands.home) is None
 
 
 def test_a_reset_without_a_store_makes_none(commands):

@@ -8,7 +8,7 @@ import pytest
 
 from synergy.supervisor import control, daemon
 from synergy.supervisor.control import StopReport
-from synergy.supervisor.lock import HomeLock
+from synergy.supervisor.home_lock import HomeLock
 from synergy.supervisor.start_report import Outcome, Progress, StartReport
 from tests.service.commands import BOX
 

@@ -11,7 +11,7 @@ from synergy.clock import SteppedClock
 from synergy.errors import Refused
 from synergy.runtime import identity
 from synergy.storage.sqlite.engine import SqliteStore
-from synergy.supervisor.claim import EXPIRY_SECONDS, RENEWAL_SECONDS, BoxClaim
+from synergy.supervisor.box_claim import EXPIRY_SECONDS, RENEWAL_SECONDS, BoxClaim
 
 START = datetime(2015, 5, 20, tzinfo=UTC)
 ELSEWHERE = identity.Incarnation("host-1", "boot-1", 4711, 99, "abc")

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
-from synergy.lifecycle.unit_standing import waiting_behind
+from synergy.lifecycle.superseded_units import waiting_behind
 from synergy.messaging.protocol import BusView
 from synergy.model.box import ObservedProcess
 from synergy.model.journal_event import JournalEvent

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from synergy.lifecycle.unit_standing import waiting_behind
+from synergy.lifecycle.superseded_units import waiting_behind
 from synergy.model.journal_event import JournalEvent
 from synergy.model.process import Deployment, WorkingProcess
 from synergy.model.switches import is_switched_on

@@ -24,11 +24,11 @@ from synergy.storage.blocks import (
     parts_of,
     places_of,
 )
-from synergy.storage.given_up import Jobs
 from synergy.storage.journal_entries import job_moved
 from synergy.storage.mongodb.compare_and_set import Swap, in_parts, insert_new, swap
 from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.journal import MongoJournal, document_of, entry_from
+from synergy.storage.upgrade_given_up import Jobs
 
 Numbered = tuple[int, JobChange]
 """A move with its index among the given moves."""

@@ -7,10 +7,10 @@ read the states that jobs have afterwards.
 
 from __future__ import annotations
 
-from synergy.storage.given_up import GIVEN_UP, SKIPPED, CanceledUnit, Skip, marks, suspects
 from synergy.storage.mongodb.database import Database
 from synergy.storage.mongodb.jobs import MongoJobs
 from synergy.storage.mongodb.journal import MongoJournal
+from synergy.storage.upgrade_given_up import GIVEN_UP, SKIPPED, CanceledUnit, Skip, marks, suspects
 
 _UNIT = ("process", "timeperiod", "end_timeperiod", "generation", "reason")
 _SKIP = ("process", "first", "last", "generation", "unit")
@@ -24,7 +24,7 @@ def upgrade(database: Database, version: int) -> None:
 
 
 def mark_given_up(database: Database) -> None:
-    """Marks skipped jobs that were given up; see `synergy.storage.given_up`."""
+    """Marks skipped jobs that were given up; see `synergy.storage.upgrade_given_up`."""
     jobs = MongoJobs(database, MongoJournal(database))
     jobs.recover()  # first, so that the journal has all entries
     with database.calling():

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 
 import apsw
 
-from synergy.storage.given_up import CanceledUnit, Skip, marks, suspects
 from synergy.storage.sqlite.columns import fetch
 from synergy.storage.sqlite.jobs import read_block, save_blocks
 from synergy.storage.sqlite.queries import queries
+from synergy.storage.upgrade_given_up import CanceledUnit, Skip, marks, suspects
 
 _SQL = queries("migration_steps")
 _THEN = re.compile(r"^-- then: (\w+)$", re.MULTILINE)
@@ -19,7 +19,7 @@ Step = Callable[[apsw.Connection], None]
 
 
 def mark_given_up(connection: apsw.Connection) -> None:
-    """Marks skipped jobs that were given up; see `synergy.storage.given_up`."""
+    """Marks skipped jobs that were given up; see `synergy.storage.upgrade_given_up`."""
     units = (CanceledUnit(*row) for row in fetch(connection, _SQL["canceled_units"]))
     entries = (Skip(*row) for row in fetch(connection, _SQL["skips"]))
     changed = []

@@ -16,8 +16,8 @@ import pytest
 from synergy.model.process import Deployment
 from synergy.runtime.identity import start_time
 from synergy.supervisor import control, lock, proctable
+from synergy.supervisor.home_lock import HomeLock
 from synergy.supervisor.host import ProcessHost
-from synergy.supervisor.lock import HomeLock
 from synergy.supervisor.status import status
 from tests.service.supervisor.kit import BOX, FAILS, IGNORES_TERM, SLEEPS, FragileStore
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from synergy.lifecycle.unit_standing import is_superseded, is_superseded_in, waiting_behind
+from synergy.lifecycle.superseded_units import is_superseded, is_superseded_in, waiting_behind
 from synergy.model.job import JobState
 from synergy.model.unit_of_work import UnitState
 from synergy.timetable.timetable import Timetable
