@@ -206,6 +206,7 @@ process_context = {
             *["report", COLLECTION_SITE_YEARLY, "--from", "${start}", "--to", "${end}"],
             *["--csv", "${home}/reports/site_yearly-${timeperiod}.csv"],
         ],
+        environment=["SYNERGY_STORE", "SYNERGY_STORE_FILE"],  # which store it reads
         token="report",
         time_qualifier=QUALIFIER_YEARLY,
         state_machine_name=STATE_MACHINE_DISCRETE,

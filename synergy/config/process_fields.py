@@ -16,6 +16,7 @@ BY_TRIGGER = "trigger"  # as `refresh`: interim runs start with the trigger
 REFRESH = 10.0  # seconds between two interim runs, by default
 
 _PLACEHOLDER = re.compile(r"\$\{([^}]*)\}?")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}", re.ASCII)
 
 
@@ -105,6 +106,20 @@ def command(fields: FieldReader, known: Sequence[str]) -> tuple[str, ...] | None
             expected = ", ".join(f"${{{word}}}" for word in known)
             fields.mistake("command", f"unknown ${{{name}}}: expected one of {expected}")
     return command
+
+
+def environment(fields: FieldReader) -> tuple[str, ...]:
+    """The names of variables that the command gets; their values are never quoted."""
+    names = fields.strings("environment")
+    for name in names:
+        if not _VARIABLE.fullmatch(name):
+            bare = name.partition("=")[0]
+            fields.mistake(
+                "environment", f"{bare!r}: expected names such as AWS_PROFILE, no values"
+            )
+    if names and not fields.has("command"):
+        fields.mistake("environment", "only for a command: a Python worker has all variables")
+    return names
 
 
 def is_on(fields: FieldReader, settings: Settings) -> bool:

@@ -91,6 +91,7 @@ def _working(
     return {
         **common,
         "command": process_fields.command(fields, (*provided, *common["arguments"])),
+        "environment": process_fields.environment(fields),
         "max_attempts": fields.integer("max_attempts", attempts, low=1),
         "retry_backoff": process_fields.seconds(fields, "retry_backoff", 60.0, least=NO_TIME),
         "heartbeat_timeout": process_fields.seconds(fields, "heartbeat_timeout", 60.0),

@@ -11,6 +11,10 @@ one argument whatever is inserted, and inserted text is not expanded again.
 Effects of a program outside of Synergy cannot be fenced. Its environment holds the unit (whose id
 is that of the run, if it carries out one), the generation, the attempt, and an idempotency key that
 is the same for all attempts of one generation; with these it can avoid repeated effects.
+
+Of the worker's own environment a program gets only the variables of `PASSED_ON` and those that its
+process declares. The others may hold passwords, which a program that prints its environment would
+put into the log of its unit.
 """
 
 from __future__ import annotations
@@ -24,6 +28,7 @@ import threading
 from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import IO
 
@@ -37,6 +42,15 @@ CHECK_SECONDS = 1.0  # between two checks whether the unit was lost
 GRACE_SECONDS = 5.0  # between TERM and KILL for a program whose unit was lost
 DRAIN_SECONDS = 2.0  # for the rest of an output stream that another process still holds
 KEPT = 200  # lines of output kept for the reason and the unit's log
+
+PASSED_ON = (
+    *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "TMPDIR"),
+    *("XDG_*", "VIRTUAL_ENV", "PYTHONPATH", "LD_LIBRARY_PATH"),
+    # for a program that is `launch.py`: the deployment that it works on
+    *("SYNERGY_ENV", "SYNERGY_HOME", "SYNERGY_BOX_ID", "SYNERGY_CONTEXT", "SYNERGY_NO_VENV"),
+    "SYNERGY_RUN",  # the mark by which the supervisor finds all processes that it must end
+)
+"""The variables that every program gets from its worker, as patterns."""
 
 _PLACEHOLDER = re.compile(r"\$\{([^}]*)\}")
 
@@ -52,7 +66,7 @@ class CommandWorker(Worker):
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                env={**os.environ, **_environment(task)},
+                env=environment(task, os.environ),
                 start_new_session=True,
             )
         except OSError as error:
@@ -126,9 +140,16 @@ def _filled(item: str, values: Mapping[str, object]) -> str:
     return _PLACEHOLDER.sub(lambda place: str(values.get(place[1], place[0])), item)
 
 
-def _environment(task: Task) -> dict[str, str]:
+def environment(task: Task, worker: Mapping[str, str]) -> dict[str, str]:
+    """The environment of the program: what is passed on of the worker's, and the unit's values."""
     unit = task.unit
+    patterns = (*PASSED_ON, *task.process.environment)
     return {
+        **{
+            name: value
+            for name, value in worker.items()
+            if any(fnmatchcase(name, pattern) for pattern in patterns)
+        },
         "SYNERGY_UNIT": unit.id,
         "SYNERGY_TIMEPERIOD": _period(task)["timeperiod"],
         "SYNERGY_GENERATION": str(unit.generation),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
 from contextlib import closing
 from dataclasses import replace
@@ -47,13 +48,17 @@ def log_of(system, run):
     return [(line.level, line.text) for line in system.store.logs.of_unit(run.id)]
 
 
-def started_with(tmp_path, command, arguments, given, **fields):
-    """The run, and the arguments and environment with which its program was started."""
+def started_with(tmp_path, command, arguments, given, names=(), **fields):
+    """The run, and the arguments and environment with which its program was started.
+
+    `names` are the variables that its process declares.
+    """
     seen = tmp_path / "seen"
     process = a_free_process(
         classname=None,
         command=(sys.executable, "-c", DUMP, str(seen), *command),
         arguments=arguments,
+        environment=names,
     )
     system = a_system(process)
     run = a_run(request={"process": "Report", "arguments": given}, **fields)
@@ -152,6 +157,41 @@ def test_a_program_gets_its_run_in_the_environment(tmp_path, monkeypatch):
     assert MARKER not in environment  # only the supervisor sets it
     given = {name: environment[name] for name in expected}
     assert check(Path(__file__).parents[2], given).mistakes == ()  # the program may be launch.py
+
+
+def test_a_program_gets_the_usual_variables_and_those_that_its_process_names(tmp_path, monkeypatch):
+    passed_on = {
+        "PATH": os.environ["PATH"],
+        "LC_ALL": "C.UTF-8",
+        "TZ": "Europe/Berlin",
+        "XDG_RUNTIME_DIR": "/run/user/7",
+        "SYNERGY_HOME": "/srv/synergy",
+        "AWS_PROFILE": "reports",
+    }
+    kept_back = {
+        "SYNERGY_STORE": "mongodb://me:mongo-canary@db/synergy",
+        "SYNERGY_BUS": "amqp://me:rabbit-canary@mq",
+        "SYNERGY_WEBHOOK_SECRETS": "whsec_canary",
+        "AWS_SECRET_ACCESS_KEY": "aws-canary",
+        "DATABASE_URL": "postgres://me:other-canary@db",
+        "TZ_SECRET": "no name of the list",
+    }
+    for name in os.environ:
+        monkeypatch.delenv(name)
+    for name, value in {**passed_on, **kept_back}.items():
+        monkeypatch.setenv(name, value)
+    names = ("AWS_PROFILE", "NOT_THERE")
+    run, _, environment = started_with(tmp_path, (), {}, {}, names)
+    given = {name for name in environment if not name.startswith("SYNERGY_") or name in kept_back}
+    assert passed_on.items() <= environment.items()
+    assert given - {"LC_CTYPE"} == passed_on.keys() - {"SYNERGY_HOME"}  # Python may set LC_CTYPE
+    assert environment["SYNERGY_UNIT"] == run.id
+
+
+def test_a_program_keeps_the_mark_by_which_the_supervisor_finds_it(tmp_path, monkeypatch):
+    monkeypatch.setenv(MARKER, "the mark")
+    _, _, environment = started_with(tmp_path, (), {}, {})
+    assert environment[MARKER] == "the mark"
 
 
 def test_a_program_that_a_period_triggered_receives_the_period(tmp_path):

@@ -102,6 +102,7 @@ def test_every_optional_field_is_loaded(project: Path) -> None:
             classname=...,
             command=["run", "--for", "${timeperiod}", "${start}-${end}", "${attempt}", "${site}"],
             arguments={"site": "x"},
+            environment=["AWS_PROFILE"],
             token="tok",
             time_grouping=7,
             settle=0,
@@ -128,6 +129,7 @@ def test_every_optional_field_is_loaded(project: Path) -> None:
     assert found.command == (
         "run", "--for", "${timeperiod}", "${start}-${end}", "${attempt}", "${site}",
     )  # fmt: skip
+    assert found.environment == ("AWS_PROFILE",)
     assert (found.classname, found.arguments) == (None, {"site": "x"})
     assert (found.time_grouping, found.settle, found.max_active, found.instances) == (7, 0, 1, 2)
     assert (found.max_attempts, found.retry_backoff, found.heartbeat_timeout) == (1, 90, 0.5)

@@ -104,6 +104,30 @@ def test_commands_are_checked(project: Path, command: object, reason: str | None
 
 
 @pytest.mark.parametrize(
+    ("names", "reason"),
+    [
+        ("AWS_PROFILE", "expected a list of texts"),
+        (["AWS_PROFILE=dev"], "'AWS_PROFILE': expected names such as AWS_PROFILE, no values"),
+        (["AWS_*"], "'AWS_*': expected names"),
+        (["1ST"], "'1ST': expected names"),
+        (["ÄPFEL"], "'ÄPFEL': expected names"),
+        ([5], "expected a list of texts only"),
+    ],
+)
+def test_the_variables_of_commands_are_names(project: Path, names: object, reason: str) -> None:
+    one(project, managed("p", "hourly", classname=..., command=["run"], environment=names))
+    mistake = only_mistake(project)
+    assert mistake.startswith("process p: environment: ")
+    assert reason in mistake
+
+
+def test_only_commands_name_variables(project: Path) -> None:
+    one(project, managed("p", "hourly", environment=["AWS_PROFILE"]))
+    expected = "process p: environment: only for a command: a Python worker has all variables"
+    assert only_mistake(project) == expected
+
+
+@pytest.mark.parametrize(
     ("path", "reason"),
     [
         ("tests.unit.no_such_module.Fine.start", "cannot import tests.unit.no_such_module"),
