@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import csv
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from synergy.cli import output
 from synergy.cli.services import services
-from synergy.errors import InvalidValue
 from workers.commands import collections
+from workers.commands.csv_file import write_csv
 
 EXAMPLE = """example:
   launch.py report site_daily --from 2015051700 --to 2015052100 --domain semicomplete.com
@@ -60,19 +58,3 @@ def _table(rows: Iterable[Mapping[str, object]]) -> tuple[list[str], list[list[o
     found = list(rows)
     headers = list(dict.fromkeys(name for row in found for name in row))
     return headers, [[row.get(name) for name in headers] for row in found]
-
-
-def write_csv(path: Path, headers: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Writes the file atomically; raises InvalidValue if that is impossible."""
-    unfinished = path.absolute().with_name(f".{path.name}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with unfinished.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow(headers)
-            writer.writerows(rows)
-        unfinished.replace(path)
-    except OSError as error:
-        with suppress(OSError):
-            unfinished.unlink()
-        raise InvalidValue(f"{path} cannot be written: {error.strerror}") from error

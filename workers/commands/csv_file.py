@@ -1,0 +1,51 @@
+"""CSV files that a spreadsheet program may open: no cell is a formula."""
+
+from __future__ import annotations
+
+import csv
+import re
+import unicodedata
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from synergy.errors import InvalidValue
+
+_FORMULA = frozenset("=+-@\N{MINUS SIGN}")  # begin a formula in spreadsheet programs
+_SEPARATORS = ("\t", "\r", "\n")  # programs that split cells at them see a cell begin behind them
+_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+
+
+def write_csv(path: Path, headers: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Writes the file atomically; raises InvalidValue if that is impossible."""
+    unfinished = path.absolute().with_name(f".{path.name}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with unfinished.open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows(map(safe, (headers, *rows)))
+        unfinished.replace(path)
+    except OSError as error:
+        with suppress(OSError):
+            unfinished.unlink()
+        raise InvalidValue(f"{path} cannot be written: {error.strerror}") from error
+
+
+def safe(cells: Sequence[object]) -> list[object]:
+    """The cells; `'` is put before text that a spreadsheet program could take for a formula.
+
+    Numbers, and text that is only a number, stay as they are.
+    """
+    return [f"'{cell}" if isinstance(cell, str) and _is_formula(cell) else cell for cell in cells]
+
+
+def _is_formula(text: str) -> bool:
+    """Whether the first visible character, in any width, begins a formula."""
+    if _NUMBER.fullmatch(text):
+        return False
+    first = next((char for char in text if char.isprintable() and not char.isspace()), "")
+    return text.startswith(_SEPARATORS) or _plain(first) in _FORMULA
+
+
+def _plain(char: str) -> str:
+    """The character without its width or position: `=` for the full-width equals sign."""
+    return unicodedata.normalize("NFKC", char)[:1]
