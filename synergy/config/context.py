@@ -36,6 +36,23 @@ class Entry:
     fields: dict[str, Any]
 
 
+@dataclass(frozen=True)
+class Argument:
+    """An argument with its default value, and whether a value may begin with `-`."""
+
+    default: Any
+    allow_option: bool
+
+
+def argument(default: Any, *, allow_option: bool = False) -> Argument:
+    """The default value of an argument, and what its values may be in a command.
+
+    `arguments={"offset": argument(-1, allow_option=True)}`. A value that begins with `-` at the
+    beginning of an item would be an option of the program. It is refused without `allow_option`.
+    """
+    return Argument(default, allow_option)
+
+
 def managed_context_entry(**fields: Any) -> Entry:
     """A process of the timetable: one job for each period of its qualifier.
 
@@ -44,8 +61,9 @@ def managed_context_entry(**fields: Any) -> Entry:
 
     - `classname`: `package.module.Class.method` of a Python worker
     - `command`: a program and its arguments as a list of texts, which may contain `${timeperiod}`,
-      `${start}`, `${end}`, `${attempt}`, `${home}` and the names of `arguments`. It gets the usual
-      variables (PATH, HOME, LANG, ...) and those that `environment=["AWS_PROFILE", ...]` names
+      `${start}`, `${end}`, `${attempt}`, `${home}` and the names of `arguments`; `$$` is one `$`.
+      It gets the usual variables (PATH, HOME, LANG, ...) and those that
+      `environment=["AWS_PROFILE", ...]` names
 
     Optional, with defaults; durations are texts such as '60s', '5m', '48h', '7d', or seconds:
 
@@ -56,7 +74,7 @@ def managed_context_entry(**fields: Any) -> Entry:
     - `trigger_frequency='every 600'`, or 'at [D-]HH:MM, ...', 'cron M H DOM MON DOW'
     - `time_grouping=1`: the number of periods of one run
     - `also_reads=[]`: earlier periods of the source that a job also reads, as distances: [-7]
-    - `arguments={}`: passed to the worker
+    - `arguments={}`: passed to the worker; values or, for commands, `argument(...)`
     - `settle='5m'`: the wait after the end of a period
     - `max_active=8`: periods in progress at a time; 1 is strictly in order
     - `instances=1`: worker processes per box

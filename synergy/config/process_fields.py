@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 
 from synergy.config import classes
+from synergy.config.context import Argument
 from synergy.config.settings import Settings
 from synergy.errors import InvalidValue
+from synergy.model.command_template import Item, parse_item
 from synergy.schedule import trigger
 from synergy.schedule.format.field_reader import SHORTEST, FieldReader
 
 BY_TRIGGER = "trigger"  # as `refresh`: interim runs start with the trigger
 REFRESH = 10.0  # seconds between two interim runs, by default
 
-_PLACEHOLDER = re.compile(r"\$\{([^}]*)\}?")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}", re.ASCII)
 
@@ -57,14 +58,27 @@ def seconds(fields: FieldReader, name: str, default: float, least: timedelta = S
 
 
 def arguments(fields: FieldReader) -> dict[str, object]:
-    """The arguments of the process."""
+    """The arguments of the process with their default values."""
     found = fields.get("arguments")
     if found is None:
         return {}
     if not isinstance(found, Mapping) or not all(isinstance(key, str) for key in found):
         fields.mistake("arguments", f"expected a dictionary with texts as keys, not {found!r}")
         return {}
-    return dict(found)
+    return {
+        name: value.default if isinstance(value, Argument) else value
+        for name, value in found.items()
+    }
+
+
+def option_arguments(fields: FieldReader) -> frozenset[str]:
+    """The arguments whose values may begin with `-`."""
+    found = fields.get("arguments")
+    if not isinstance(found, Mapping):
+        return frozenset()
+    return frozenset(
+        name for name, value in found.items() if isinstance(value, Argument) and value.allow_option
+    )
 
 
 def check_name(key: str, field: str, fields: FieldReader) -> None:
@@ -89,8 +103,17 @@ def classname(fields: FieldReader) -> str | None:
     return path
 
 
-def command(fields: FieldReader, known: Sequence[str]) -> tuple[str, ...] | None:
-    """The command, with these placeholders; either it or `classname` must be given."""
+def command(
+    fields: FieldReader,
+    provided: Sequence[str],
+    defaults: Mapping[str, object],
+    options: Collection[str],
+) -> tuple[str, ...] | None:
+    """The command; either it or `classname` must be given.
+
+    Its placeholders are the `provided` ones and the names of `defaults`; `options` are those whose
+    values may begin with `-`.
+    """
     if fields.has("command") == fields.has("classname"):
         both = fields.has("command")
         fields.location.mistake(
@@ -101,11 +124,34 @@ def command(fields: FieldReader, known: Sequence[str]) -> tuple[str, ...] | None
     command = fields.strings("command")
     if not command:
         fields.mistake("command", "expected a program and its arguments, as a list of texts")
-    for name in (name for item in command for name in _PLACEHOLDER.findall(item)):
+    sound = []
+    for number, text in enumerate(command, 1):
+        try:
+            item = parse_item(text)
+        except InvalidValue as error:
+            fields.mistake("command", f"item {number}, {error}")
+        else:
+            _check_item(item, fields, provided, defaults, options)
+            sound.append(text)
+    return tuple(sound)
+
+
+def _check_item(
+    item: Item,
+    fields: FieldReader,
+    provided: Sequence[str],
+    defaults: Mapping[str, object],
+    options: Collection[str],
+) -> None:
+    known = (*provided, *defaults)
+    try:
+        item.check_option(defaults, options)
+    except InvalidValue as error:
+        fields.mistake("command", str(error))
+    for name in item.names:
         if name not in known:
             expected = ", ".join(f"${{{word}}}" for word in known)
             fields.mistake("command", f"unknown ${{{name}}}: expected one of {expected}")
-    return command
 
 
 def environment(fields: FieldReader) -> tuple[str, ...]:

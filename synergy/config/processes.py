@@ -88,9 +88,11 @@ def _working(
     `provided` are the placeholders of a command, `attempts` is the default of `max_attempts`.
     """
     common = _common(key, fields, settings)
+    options = process_fields.option_arguments(fields)
     return {
         **common,
-        "command": process_fields.command(fields, (*provided, *common["arguments"])),
+        "command": process_fields.command(fields, provided, common["arguments"], options),
+        "option_arguments": options,
         "environment": process_fields.environment(fields),
         "max_attempts": fields.integer("max_attempts", attempts, low=1),
         "retry_backoff": process_fields.seconds(fields, "retry_backoff", 60.0, least=NO_TIME),

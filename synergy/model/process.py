@@ -81,12 +81,14 @@ class DaemonProcess(Process):
 class WorkingProcess(Process):
     """A process that carries out units of work: a Python worker, or a command.
 
-    `environment` names variables that a command gets from its worker besides the usual ones.
-    `timeout` is how long an attempt may take; None for as long as its worker lives.
+    `command` is as `command_template` parses it; `option_arguments` are the arguments whose values
+    may begin with `-`; `environment` names variables that a command gets from its worker besides
+    the usual ones. `timeout` is how long an attempt may take; None for as long as its worker lives.
     `life_support` is how long after its first claim a unit is tried again.
     """
 
     command: tuple[str, ...] | None = None
+    option_arguments: frozenset[str] = frozenset()
     environment: tuple[str, ...] = ()
     max_attempts: int = 3
     retry_backoff: float = 60.0

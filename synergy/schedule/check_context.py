@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from synergy.errors import InvalidValue
+from synergy.model.command_template import check_options
 from synergy.model.process import FreerunProcess, ManagedProcess, Process
 from synergy.schedule.format.field_reader import Location
 from synergy.schedule.format.literals import suggestion
@@ -46,6 +47,18 @@ class Known:
             location.mistake(f"{name} is a managed process, which its timetable runs")
         elif process is not None and not isinstance(process, FreerunProcess):
             location.mistake(f"{name} is a daemon, which always runs")
+
+    def check_arguments(
+        self, name: str, arguments: Mapping[str, object], location: Location
+    ) -> None:
+        """Records a mistake if an argument would be an option of the process's command."""
+        process = self.processes.get(name) if self.processes else None
+        if isinstance(process, FreerunProcess) and process.command is not None:
+            given = {key: arguments[key] for key in process.arguments if key in arguments}
+            try:
+                check_options(process.command, given, process.option_arguments)
+            except InvalidValue as error:
+                location.mistake(str(error))
 
     def check_managed(self, name: str, statuses: Sequence[str], location: Location) -> None:
         """Records a mistake unless this is a managed process whose jobs end in these states."""

@@ -1,12 +1,12 @@
 """Carries out units by a command, started once for each unit.
 
 Exit code 0 means processed, 99 nothing to do, any other a failure, with the end of the program's
-standard error as the reason. The items of the command may contain `${timeperiod}`, `${start}`,
-`${end}` (the unit's half-open range, as timeperiods; for a run all three are its due time as
-`YYYYMMDDHHmmSS`), `${attempt}`, `${run}` (the id of a run), `${state}` and `${generation}` (for a
-run: those of the period that triggered it), `${home}` (of the deployment) and the names of the
-entry's arguments, for which a run may have values of its own. No shell is involved: an item stays
-one argument whatever is inserted, and inserted text is not expanded again.
+standard error as the reason. The items of the command (`model.command_template`) may contain
+`${timeperiod}`, `${start}`, `${end}` (the unit's half-open range, as timeperiods; for a run all
+three are its due time as `YYYYMMDDHHmmSS`), `${attempt}`, `${run}` (the id of a run), `${state}`
+and `${generation}` (for a run: those of the period that triggered it), `${home}` (of the
+deployment) and the names of the entry's arguments, for which a run may have values of its own. No
+shell is involved.
 
 Effects of a program outside of Synergy cannot be fenced. Its environment holds the unit (whose id
 is that of the run, if it carries out one), the generation, the attempt, and an idempotency key that
@@ -20,7 +20,6 @@ put into the log of its unit.
 from __future__ import annotations
 
 import os
-import re
 import select
 import signal
 import subprocess
@@ -32,6 +31,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import IO
 
+from synergy.errors import InvalidValue
+from synergy.model.command_template import check_options, parse_item
 from synergy.model.process import FreerunProcess
 from synergy.worker.base import Worker
 from synergy.worker.outcome import CommandFailed, Nothing, Outcome, Processed
@@ -51,8 +52,6 @@ PASSED_ON = (
     "SYNERGY_RUN",  # the mark by which the supervisor finds all processes that it must end
 )
 """The variables that every program gets from its worker, as patterns."""
-
-_PLACEHOLDER = re.compile(r"\$\{([^}]*)\}")
 
 
 class CommandWorker(Worker):
@@ -91,7 +90,8 @@ class CommandWorker(Worker):
 def command_line(task: Task, home: Path) -> list[str]:
     """The command with the unit's values inserted.
 
-    Arguments of a run that the entry of the process does not name are left out.
+    Arguments of a run that the entry of the process does not name are left out. Raises
+    CommandFailed for a value that would be an option of the program.
     """
     process, unit, arguments = task.process, task.unit, task.arguments
     values: dict[str, object] = {
@@ -104,7 +104,11 @@ def command_line(task: Task, home: Path) -> list[str]:
     if isinstance(process, FreerunProcess):
         values["run"] = unit.id
     assert process.command is not None
-    return [_filled(item, values) for item in process.command]
+    try:
+        check_options(process.command, values, process.option_arguments)
+    except InvalidValue as error:
+        raise CommandFailed(str(error)) from None
+    return [parse_item(item).fill(values) for item in process.command]
 
 
 def _period(task: Task) -> dict[str, str]:
@@ -133,11 +137,6 @@ def _ending(task: Task) -> dict[str, str]:
 
 def _cause(task: Task) -> Mapping[str, object]:
     return task.run.detail.cause if task.run is not None else {}
-
-
-def _filled(item: str, values: Mapping[str, object]) -> str:
-    """The item with each placeholder filled once; placeholders within values stay as they are."""
-    return _PLACEHOLDER.sub(lambda place: str(values.get(place[1], place[0])), item)
 
 
 def environment(task: Task, worker: Mapping[str, str]) -> dict[str, str]:

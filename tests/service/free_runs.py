@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
@@ -10,7 +12,8 @@ from typing import Any
 from synergy.commands.run_units import launch_worker
 from synergy.model.process import Deployment, FreerunProcess
 from synergy.model.schedule import Run, RunState, run_id
-from synergy.model.unit_of_work import UnitOfWork
+from synergy.model.unit_of_work import UnitOfWork, UnitState
+from synergy.worker.command import CommandWorker
 from synergy.worker.outcome import Outcome, Processed
 from synergy.worker.task import Task
 from synergy.worker.unit_runner import UnitRunner
@@ -18,6 +21,7 @@ from tests.deployments import HOURLY, a_deployment, a_process
 from tests.service.scheduler_harness import SchedulerHarness
 
 NOW = datetime(2015, 5, 20, 12, 0, 7, tzinfo=UTC)
+DUMP = "import json, os, sys; json.dump([sys.argv[1:], dict(os.environ)], open(sys.argv[1], 'w'))"
 SECOND = "20150520120007"  # NOW, as the timeperiod of a run
 
 
@@ -96,3 +100,32 @@ def no_work(_task: Task) -> Outcome:
 
 def fail(_task: Task) -> Outcome:
     raise ValueError("the disk is full")
+
+
+def carry_out_command(system, process="Report"):
+    worker = CommandWorker(system.workplace(process, "a worker"))
+    assert carry_out(system, worker.work, process)
+
+
+def started_with(tmp_path, command, arguments, given, *, names=(), options=(), **fields):
+    """The run, and the arguments and environment with which its program was started.
+
+    `names` are the variables that its process declares, `options` the arguments whose values may
+    be options.
+    """
+    seen = tmp_path / "seen"
+    process = a_free_process(
+        classname=None,
+        command=(sys.executable, "-c", DUMP, str(seen), *command),
+        arguments=arguments,
+        environment=names,
+        option_arguments=frozenset(options),
+    )
+    system = a_system(process)
+    run = a_run(request={"process": "Report", "arguments": given}, **fields)
+    launch(system, run)
+    carry_out_command(system)
+    done = unit(system, run)
+    assert done.state is UnitState.PROCESSED, done.reason
+    argv, environment = json.loads(seen.read_text())
+    return run, argv[1:], environment

@@ -25,49 +25,23 @@ from synergy.worker.unit_runner import UnitRunner
 from tests.acceptance.kit import until
 from tests.deployments import HOURLY, a_deployment, a_process
 from tests.service.free_runs import (
+    DUMP,
     SECOND,
     a_free_process,
     a_run,
     a_system,
     carry_out,
+    carry_out_command,
     launch,
+    started_with,
     unit,
 )
 from tests.service.scheduler_harness import SchedulerHarness
-
-DUMP = "import json, os, sys; json.dump([sys.argv[1:], dict(os.environ)], open(sys.argv[1], 'w'))"
-
-
-def carry_out_command(system, process="Report"):
-    worker = CommandWorker(system.workplace(process, "a worker"))
-    assert carry_out(system, worker.work, process)
 
 
 def log_of(system, run):
     """The log of a run: levels and texts."""
     return [(line.level, line.text) for line in system.store.logs.of_unit(run.id)]
-
-
-def started_with(tmp_path, command, arguments, given, names=(), **fields):
-    """The run, and the arguments and environment with which its program was started.
-
-    `names` are the variables that its process declares.
-    """
-    seen = tmp_path / "seen"
-    process = a_free_process(
-        classname=None,
-        command=(sys.executable, "-c", DUMP, str(seen), *command),
-        arguments=arguments,
-        environment=names,
-    )
-    system = a_system(process)
-    run = a_run(request={"process": "Report", "arguments": given}, **fields)
-    launch(system, run)
-    carry_out_command(system)
-    done = unit(system, run)
-    assert done.state is UnitState.PROCESSED, done.reason
-    argv, environment = json.loads(seen.read_text())
-    return run, argv[1:], environment
 
 
 @pytest.mark.parametrize(
@@ -181,7 +155,7 @@ def test_a_program_gets_the_usual_variables_and_those_that_its_process_names(tmp
     for name, value in {**passed_on, **kept_back}.items():
         monkeypatch.setenv(name, value)
     names = ("AWS_PROFILE", "NOT_THERE")
-    run, _, environment = started_with(tmp_path, (), {}, {}, names)
+    run, _, environment = started_with(tmp_path, (), {}, {}, names=names)
     given = {name for name in environment if not name.startswith("SYNERGY_") or name in kept_back}
     assert passed_on.items() <= environment.items()
     assert given - {"LC_CTYPE"} == passed_on.keys() - {"SYNERGY_HOME"}  # Python may set LC_CTYPE
@@ -224,44 +198,6 @@ def test_a_declared_argument_named_state_wins_over_the_state_of_the_period(tmp_p
     assert argv == ["Bavaria"]
 
 
-def test_arguments_of_a_run_replace_only_declared_arguments(tmp_path):
-    command = ("${days}", "${site}", "${more}", "${home}")
-    given = {"days": 1, "more": "x", "home": "/elsewhere", "run": "0", "timeperiod": "1"}
-    _, argv, _ = started_with(tmp_path, command, {"days": 7, "site": "a"}, given)
-    assert argv == ["1", "a", "${more}", "."]
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        "$(touch here) ; `id` && x | y > z",
-        "a b\nc\t'd' \"e\"",
-        "${home}",
-        "${days}${run}",
-        "",
-        "日",
-    ],
-)
-def test_a_value_stays_one_argument_whatever_it_contains(tmp_path, value):
-    command = ("before", "${days}", "--days=${days}", "after")
-    _, argv, _ = started_with(tmp_path, command, {"days": 7}, {"days": value})
-    assert argv == ["before", value, f"--days={value}", "after"]
-
-
-def test_a_value_with_a_null_character_fails_only_its_own_run():
-    process = a_free_process(classname=None, command=("true", "${x}"), arguments={"x": ""})
-    system = a_system(process)
-    runs = [a_run(f"due:{n}", request={"arguments": {"x": x}}) for n, x in enumerate("a\0b")]
-    launch(system, *runs)
-    for _ in runs:
-        carry_out_command(system)
-    assert [unit(system, run).state for run in runs] == [
-        UnitState.PROCESSED,
-        UnitState.INVALID,
-        UnitState.PROCESSED,
-    ]
-
-
 def test_the_run_placeholder_is_not_replaced_in_commands_of_jobs(tmp_path):
     seen = tmp_path / "seen"
     process = a_process(
@@ -278,7 +214,7 @@ def test_the_run_placeholder_is_not_replaced_in_commands_of_jobs(tmp_path):
 
 def test_a_program_that_takes_too_long_is_ended_with_all_that_it_started(tmp_path, caplog):
     left = tmp_path / "pid"
-    command = ("sh", "-c", 'sleep 600 & echo $! > "$0.new"; mv "$0.new" "$0"; wait', str(left))
+    command = ("sh", "-c", 'sleep 600 & echo $$! > "$$0.new"; mv "$$0.new" "$$0"; wait', str(left))
     process = a_process("P", HOURLY, classname=None, command=command, timeout=0.5)
     system = SchedulerHarness(a_deployment({"t": [process]}), start="2015052000")
     system.schedule()

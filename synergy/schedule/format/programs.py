@@ -57,8 +57,11 @@ def _refuse(fields: FieldReader, names: tuple[str, ...], is_fine: bool, why: str
 def _worker(fields: FieldReader, known: Known) -> WorkerProgram:
     process = fields.text("process", most=100)
     known.check_program(process, fields.location.at("process"))
-    arguments = _plain(fields.mapping("arguments"), fields.location.at("arguments"))
-    return WorkerProgram(process, arguments if isinstance(arguments, dict) else {})
+    location = fields.location.at("arguments")
+    plain = _plain(fields.mapping("arguments"), location)
+    arguments = plain if isinstance(plain, dict) else {}
+    known.check_arguments(process, arguments, location)
+    return WorkerProgram(process, arguments)
 
 
 def _delivery(fields: FieldReader, known: Known) -> DeliveryProgram:

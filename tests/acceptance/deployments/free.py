@@ -42,7 +42,7 @@ process_context = {
     "Twice": held("Twice", max_attempts=2, retry_backoff="0s", instances=2),
     "Program": freerun_context_entry(
         process_name="Program",
-        command=["sh", "-c", "echo $0 $1; exit $2", "${run}", "${timeperiod}", "${code}"],
+        command=["sh", "-c", "echo $$0 $$1; exit $$2", "${run}", "${timeperiod}", "${code}"],
         arguments={"code": 0},
         present_on_boxes=[".*"],
     ),

@@ -18,12 +18,12 @@ from synergy.config.context import (
 EVERY_BOX = [".*"]
 ORDERS = "orders"
 _INVOICES = """
-case $0 in
-    *[58]14) echo "ledger: the rates of $0 are missing" >&2; exit 3;;
-    *) echo "$0: invoices written";;
+case $$0 in
+    *[58]14) echo "ledger: the rates of $$0 are missing" >&2; exit 3;;
+    *) echo "$$0: invoices written";;
 esac
 """
-_IMPORT = 'echo "importing $0 for $1"; echo "120 customers read, 3 new"'
+_IMPORT = 'echo "importing $$0 for $$1"; echo "120 customers read, 3 new"'
 
 
 def a_program(name, qualifier, **fields):

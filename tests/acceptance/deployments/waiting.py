@@ -17,7 +17,7 @@ from synergy.config.context import (
 )
 
 FAILURES = os.environ.get("SYNERGY_TEST_FAILURES", "")
-FAIL_IF_FILE_EXISTS = 'if [ -e "$0" ]; then cat "$0" >&2; exit 3; fi'
+FAIL_IF_FILE_EXISTS = 'if [ -e "$$0" ]; then cat "$$0" >&2; exit 3; fi'
 
 
 def a_process(name, qualifier=QUALIFIER_HOURLY, **fields):

@@ -90,7 +90,9 @@ def test_each_field_is_checked(
         ([], "expected a program"),
         (["run", "${timeperoid}"], "unknown ${timeperoid}: expected one of ${timeperiod}"),
         (["run", "${}"], "unknown ${}"),
-        (["run", "${timeperiod"], None),
+        (["run", "${timeperiod"], "item 2, character 1: $ begins neither ${name} nor $$"),
+        (["run", "a$$$b"], "item 2, character 4: $ begins neither ${name} nor $$"),
+        (["sh", "-c", "echo $$HOME $${timeperiod}"], None),
         (["python3", "-c", "import sys\nsys.exit(0)"], None),  # a program of several lines
     ],
 )
@@ -125,6 +127,31 @@ def test_only_commands_name_variables(project: Path) -> None:
     one(project, managed("p", "hourly", environment=["AWS_PROFILE"]))
     expected = "process p: environment: only for a command: a Python worker has all variables"
     assert only_mistake(project) == expected
+
+
+@pytest.mark.parametrize(
+    ("item", "default", "is_refused"),
+    [
+        ("${n}", -1, True),
+        ("${n}.csv", "-x", True),
+        ("${empty}${n}", "-x", True),
+        ("--days=${n}", -1, False),
+        ("${timeperiod}${n}", "-x", False),
+        ("${n}", 1, False),
+    ],
+)
+def test_a_default_value_that_would_be_an_option_is_refused(
+    project: Path, item: str, default: object, is_refused: bool
+) -> None:
+    def entry(n: str) -> str:
+        text = managed("p", "hourly", classname=..., command=["run", item], arguments=1)
+        return text.replace("'arguments': 1", f"'arguments': {{'n': {n}, 'empty': ''}}")
+
+    one(project, entry(repr(default)))
+    assert ["begin with -" in found for found in mistakes(project)] == [True] * is_refused
+    one(project, entry(f"argument({default!r}, allow_option=True)"))
+    assert mistakes(project) == []
+    assert process(project).arguments["n"] == default
 
 
 @pytest.mark.parametrize(

@@ -300,6 +300,24 @@ def test_depth_and_size_of_nonsense_do_not_matter() -> None:
     assert sum(map(len, long)) < 1000
 
 
+def test_an_argument_that_would_be_an_option_is_refused() -> None:
+    process = FreerunProcess(
+        name="Report",
+        **{**COMMON, "classname": None},  # type: ignore[arg-type]
+        command=("run", "${day}", "${offset}", "--name=${name}"),
+        arguments={"day": 1, "offset": 0, "name": ""},
+        option_arguments=frozenset({"offset"}),
+    )
+    known = Known({"Report": process})
+    fine = {"offset": -1, "name": "-x", "unused": "-x"}
+    assert read({**WORKER, "arguments": fine}, known).name == "s"
+    with pytest.raises(InvalidDefinition) as refused:
+        read({**WORKER, "arguments": {"day": "-rf"}}, known)
+    [mistake] = refused.value.mistakes
+    assert mistake.startswith("arguments: the value of ${day} makes an item of the command begin")
+    assert "-rf" not in mistake
+
+
 def test_a_reference_to_what_is_not_sound_is_not_complained_about() -> None:
     known = Known({"Report": None})
     assert read({**WORKER, "trigger": {"timetable": "Report"}}, known).name == "s"
