@@ -35,14 +35,41 @@ OPERATORS = "operators and admins"
 ADMINS = "admins"
 PUBLISHERS = "operators, admins, and tokens for events"
 
-PAGES = (
-    "", "audit", "boxes", "events", "jobs", "journal", "logs", "processes", "queues", "runs",
-    "schedules", "timetable", "troubles", "units",
-)  # fmt: skip
-READ = (
-    "audit", "boxes", "events", "gc", "jobs", "journal", "logs", "operations", "processes",
-    "queues", "runs", "schedules", "store", "stream", "trees", "units", "verdict",
-)  # fmt: skip
+PAGES = [
+    "",
+    "audit",
+    "boxes",
+    "events",
+    "jobs",
+    "journal",
+    "logs",
+    "processes",
+    "queues",
+    "runs",
+    "schedules",
+    "timetable",
+    "troubles",
+    "units",
+]  # the first is the overview
+READ = [
+    "audit",
+    "boxes",
+    "events",
+    "gc",
+    "jobs",
+    "journal",
+    "logs",
+    "operations",
+    "processes",
+    "queues",
+    "runs",
+    "schedules",
+    "store",
+    "stream",
+    "trees",
+    "units",
+    "verdict",
+]
 CHANGED = ("gc", "jobs", "processes", "queues", "runs", "schedules", "units")
 PROBES = ("healthz", "livez", "readyz", "metrics")
 
