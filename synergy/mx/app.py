@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from functools import cache
 
 import anyio.to_thread
-from fastapi import APIRouter, FastAPI
+from fastapi import FastAPI
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.routing import BaseRoute, Mount
@@ -31,6 +31,7 @@ from synergy.mx.protection.limits import BodyLimit, HeaderLimit
 from synergy.mx.protection.request_log import RequestLog
 from synergy.mx.protection.stream_shutdown import ShutdownSignal, StreamShutdown
 from synergy.mx.request_metrics import RequestMetrics
+from synergy.mx.routing import Router, StrictRoute
 from synergy.mx.services import Services
 
 PREFIX = "/api/v1"
@@ -54,6 +55,7 @@ def create_app(services: Services, authenticator: Authenticator) -> FastAPI:
         lifespan=_lifespan,
         middleware=_middleware(services, authenticator, shutdown),
     )
+    app.router.route_class = StrictRoute
     app.state.services = services
     app.state.health = HealthCache(services.health, services.clock)
     app.state.authenticator = authenticator
@@ -70,7 +72,7 @@ def _routes() -> list[BaseRoute]:
     FastAPI analyses a route at its first request, which takes a hundred times as long as most
     responses. All applications of a process share the result.
     """
-    router = APIRouter()
+    router = Router()
     for each in API:
         router.include_router(each, prefix=PREFIX, responses=errors(*COMMON_ERRORS))
     for each in (openapi.router, health.router, metrics.router, pages):

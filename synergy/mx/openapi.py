@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastapi import APIRouter, FastAPI, Request
+from fastapi import FastAPI, Request
 from fastapi.openapi.utils import get_openapi
 from fastapi.responses import JSONResponse
 
@@ -12,8 +12,9 @@ from synergy.mx.access import Viewer
 from synergy.mx.accounts.authenticator import OPEN
 from synergy.mx.idempotency import describe
 from synergy.mx.problems import Problem, errors
+from synergy.mx.routing import Router
 
-router = APIRouter()
+router = Router()
 
 _SCHEMES = {
     "bearer": {

@@ -54,8 +54,8 @@ async def size(request: Request, _: Operator) -> dict[str, int]:
     return {"size": len(await request.body())}
 
 
-def looked_at(_: Viewer) -> str:
-    """Returns a long response."""
+def looked_at(_: Viewer, a: str = "") -> str:
+    """Returns a long response; `a` is not looked at."""
     return "x" * 5000
 
 

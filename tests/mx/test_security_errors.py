@@ -96,7 +96,7 @@ def test_a_broken_error_page_becomes_a_problem(client, monkeypatch):
         (b'{"' + b"x" * 100_000 + b'": 1}', 422),
         (b"[" * 100_000, 400),
         (b'{"reason": ' + b"9" * 5000 + b"}", 400),
-        (b'{"reason": NaN}', 422),
+        (b'{"reason": NaN}', 400),
         (b"{" + b",".join(b'"f%d": 1' % n for n in range(5000)) + b"}", 422),
     ],
 )
@@ -123,7 +123,7 @@ def test_the_log_of_requests_holds_no_secrets(secured, caplog):
         client = secured.client()
         log_in(client, "otto", PASSWORD, next_="/?q=secretword")
         csrf = csrf_of(client)
-        client.get("/api/openapi.json?q=secretword")
+        client.get("/events?q=secretword")
         client.post("/api/v1/nothing?q=secretword", json={}, headers={"X-CSRF-Token": csrf})
         client.get("/api/v1/a%0Ab", headers={"Authorization": "Bearer secretword"})
     done = [each for each in own(caplog) if each.event == "request.done"]

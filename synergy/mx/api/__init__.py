@@ -1,7 +1,5 @@
 """The REST API, a module for each noun."""
 
-from fastapi import APIRouter
-
 from synergy.mx.api import (
     audit,
     boxes,
@@ -24,8 +22,9 @@ from synergy.mx.api import (
     units,
     verdict,
 )
+from synergy.mx.routing import Router
 
-ROUTERS: tuple[APIRouter, ...] = (
+ROUTERS: tuple[Router, ...] = (
     trees.router,
     jobs.router,
     operations.router,

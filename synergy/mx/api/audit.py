@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 
 from synergy.mx.access import Viewer
+from synergy.mx.routing import Router
 from synergy.mx.services import ServicesDep
 from synergy.queries.timetable.audit_progress import AuditStanding
 
-router = APIRouter(tags=["audit"])
+router = Router("audit")
 
 Fresh = Annotated[bool, Query(description="start a new audit, unless one is running")]
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path
+from fastapi import Path
 from pydantic import BaseModel
 
 from synergy.errors import NotFound
 from synergy.mx.access import Operator, Viewer
 from synergy.mx.bodies import MOST, Action, Cursor, Limit, Page, Touched, page_of
 from synergy.mx.problems import errors
+from synergy.mx.routing import Router
 from synergy.mx.services import Services, ServicesDep
 from synergy.queries.views import BoxProcess, BoxView
 
-router = APIRouter(tags=["boxes"])
+router = Router("boxes")
 
 BoxId = Annotated[str, Path(max_length=200, description="the id of a box")]
 Name = Annotated[str, Path(max_length=200, description="the name of a process")]

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from synergy.commands.events import LONGEST_ID, LONGEST_RESOURCE, MOST_PARTITIONS, warnings
@@ -16,10 +15,11 @@ from synergy.mx.access import EventPublisher, Viewer
 from synergy.mx.api.runs import TouchedRun
 from synergy.mx.bodies import WHOLE, Action, Cursor, Limit, Page
 from synergy.mx.problems import errors
+from synergy.mx.routing import Router
 from synergy.mx.services import ServicesDep
 from synergy.queries.schedules.event_effects import Effects, RecordedEvent
 
-router = APIRouter(tags=["events"])
+router = Router("events")
 
 Type = Literal["FILE", "TABLE", "TIME BASED", "TIME_BASED", "TIME_BASED_CRON", "PARTITION"]
 Partitions = Annotated[int, Field(ge=1, le=MOST_PARTITIONS), WHOLE]

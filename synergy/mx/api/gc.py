@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastapi import APIRouter
 from pydantic import Field
 
 from synergy.errors import Unreachable
 from synergy.mx.access import Operator, Viewer
 from synergy.mx.bodies import Action, Touched
 from synergy.mx.problems import errors
+from synergy.mx.routing import Router
 from synergy.mx.services import ServicesDep
 from synergy.queries.views import CollectorView, PlannedMove
 
-router = APIRouter(tags=["gc"])
+router = Router("gc")
 
 
 class Run(Action):

@@ -9,15 +9,16 @@ from typing import Any, Literal
 
 import anyio.to_thread
 from anyio import CapacityLimiter
-from fastapi import APIRouter, Response
+from fastapi import Response
 from pydantic import BaseModel
 
 from synergy.mx.access import Viewer
 from synergy.mx.problems import errors
+from synergy.mx.routing import Router
 from synergy.mx.services import ServicesDep
 from synergy.queries.health.readiness import Readiness
 
-router = APIRouter(tags=["health"])
+router = Router("health")
 
 _NOT_WELL = "A check failed; or, as a problem, authentication is unavailable"
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, Self
 
-from fastapi import APIRouter, Depends, Path, Query
+from fastapi import Depends, Path, Query
 from pydantic import BaseModel, Field
 
 from synergy.commands import jobs
@@ -30,6 +30,7 @@ from synergy.mx.bodies import (
     Touched,
 )
 from synergy.mx.problems import errors
+from synergy.mx.routing import Router
 from synergy.mx.services import Services, ServicesDep
 from synergy.queries.timetable.causes import Cause, Kind
 from synergy.queries.timetable.job_detail import JobDetail
@@ -39,7 +40,7 @@ from synergy.queries.views import Window
 
 MOST_LISTED = 1000  # jobs in a request, or in the response to an action
 
-router = APIRouter(tags=["jobs"])
+router = Router("jobs")
 
 Process = Annotated[str, Path(max_length=200, description="the name of a managed process")]
 OfProcess = Annotated[str | None, Query(max_length=200, description="only jobs of this process")]

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 
 from synergy.model.journal import JournalEntry
 from synergy.mx.access import Viewer
 from synergy.mx.bodies import Cursor, Limit, Page
+from synergy.mx.routing import Router
 from synergy.mx.services import ServicesDep
 
-router = APIRouter(tags=["journal"])
+router = Router("journal")
 
 Process = Annotated[
     str | None, Query(max_length=200, description="a process or schedule, also a former one")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypeVar
 
-from fastapi import APIRouter, Path, Query
+from fastapi import Path, Query
 from fastapi.responses import Response, StreamingResponse
 from pydantic import BaseModel, Field
 
@@ -12,12 +12,13 @@ from synergy.errors import InvalidValue
 from synergy.mx.access import Viewer
 from synergy.mx.bodies import HIGHEST_LINE, MOST, Cursor, Limit, LogLevel, Page, page_of
 from synergy.mx.problems import errors
+from synergy.mx.routing import Router
 from synergy.mx.services import ServicesDep
 from synergy.queries.logs import lines
 from synergy.queries.logs.files import LogFileView
 from synergy.queries.logs.lines import Log, LogSlice, Matches, Wanted
 
-router = APIRouter(tags=["logs"])
+router = Router("logs")
 
 Raw = TypeVar("Raw")
 

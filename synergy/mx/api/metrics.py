@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
 from fastapi.responses import PlainTextResponse
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 
 from synergy.mx.access import Viewer
+from synergy.mx.routing import Router
 from synergy.mx.services import ServicesDep
 
-router = APIRouter(tags=["metrics"])
+router = Router("metrics")
 
 
 class Metrics(PlainTextResponse):

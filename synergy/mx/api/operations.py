@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
-from fastapi import APIRouter, Header, Path
+from fastapi import Header, Path
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
@@ -13,12 +13,13 @@ from synergy.model.operation import Operation
 from synergy.mx.access import Viewer
 from synergy.mx.bodies import Cursor, Limit, Page
 from synergy.mx.problems import errors
+from synergy.mx.routing import Router
 from synergy.mx.services import ServicesDep
 
 PLACE = "/api/v1/operations/"  # followed by the id of an operation
 LONG_JOBS = 2000  # a change of more jobs becomes an operation
 
-router = APIRouter(tags=["operations"])
+router = Router("operations")
 
 Prefer = Annotated[
     str | None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path
+from fastapi import Path
 from pydantic import ConfigDict, Field
 
 from synergy.commands.processes import ProcessChange, Triggered
@@ -12,10 +12,11 @@ from synergy.errors import InvalidValue
 from synergy.mx.access import Operator, Viewer
 from synergy.mx.bodies import MOST, Action, Cursor, Limit, Page, Touched, page_of
 from synergy.mx.problems import errors
+from synergy.mx.routing import Router
 from synergy.mx.services import ServicesDep
 from synergy.queries.views import ProcessView
 
-router = APIRouter(tags=["processes"])
+router = Router("processes")
 
 Name = Annotated[str, Path(max_length=200, description="the name of a process")]
 

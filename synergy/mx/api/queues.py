@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path
+from fastapi import Path
 from pydantic import BaseModel, Field
 
 from synergy.mx.access import Admin, Operator, Viewer
 from synergy.mx.bodies import MOST, WHOLE, Action, Cursor, Limit, Page, Touched, page_of
 from synergy.mx.problems import errors
+from synergy.mx.routing import Router
 from synergy.mx.services import ServicesDep
 from synergy.queries.dead_letters import DeadLetter
 from synergy.queries.views import QueueView
 
-router = APIRouter(tags=["queues"])
+router = Router("queues")
 
 Name = Annotated[str, Path(max_length=200, description="the name of a queue")]
 Seq = Annotated[int, Field(ge=1, le=2**53), WHOLE]  # the largest exact integer in JSON

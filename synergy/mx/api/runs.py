@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query
+from fastapi import Path, Query
 from pydantic import BaseModel, Field
 from starlette.convertors import StringConvertor, register_url_convertor
 
@@ -13,10 +13,11 @@ from synergy.mx.access import Operator, Viewer
 from synergy.mx.api.definitions import NAME
 from synergy.mx.bodies import Action, Cursor, Limit, Page, Touched
 from synergy.mx.problems import errors
+from synergy.mx.routing import Router
 from synergy.mx.services import ServicesDep
 from synergy.queries.schedules.views import RunDetail, RunView
 
-router = APIRouter(tags=["runs"])
+router = Router("runs")
 
 
 class _RunIdConvertor(StringConvertor):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 
 from synergy.errors import InvalidValue, NotFound
 from synergy.mx.access import Operator, Viewer
@@ -13,11 +13,12 @@ from synergy.mx.api.definitions import Definition, Name
 from synergy.mx.api.runs import RunId, State, TouchedRun, cancel_run, retry_run
 from synergy.mx.bodies import Action, Cursor, Limit, Page, StagedCursor, Touched
 from synergy.mx.problems import errors
+from synergy.mx.routing import Router
 from synergy.mx.services import Services, ServicesDep
 from synergy.queries.schedules.views import Preview, RunView
 from synergy.schedule.format.literals import instant
 
-router = APIRouter(tags=["schedules"])
+router = Router("schedules")
 
 Start = Annotated[
     str | None, Query(alias="from", max_length=64, description="an instant, or a day; default: now")

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 
 from synergy.model.schedule import Schedule
 from synergy.mx.access import Operator, Viewer
 from synergy.mx.api.definitions import Name, NewDefinition
 from synergy.mx.bodies import Action, Limit, NamedCursor, Page, Touched
 from synergy.mx.problems import errors
+from synergy.mx.routing import Router
 from synergy.mx.services import ServicesDep
 from synergy.queries.schedules.reads import touched_schedule
 from synergy.queries.schedules.views import ScheduleDetail, ScheduleView, TouchedSchedule
 
-router = APIRouter(tags=["schedules"])
+router = Router("schedules")
 
 PLACE = "/api/v1/schedules/"
 

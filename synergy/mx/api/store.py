@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastapi import APIRouter
 from pydantic import BaseModel
 
 from synergy.mx.access import Viewer
+from synergy.mx.routing import Router
 from synergy.mx.services import ServicesDep
 from synergy.runtime.masking import mask
 
-router = APIRouter(tags=["store"])
+router = Router("store")
 
 
 class StoreView(BaseModel):

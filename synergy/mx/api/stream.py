@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Query
+from fastapi import Header, Query
 from fastapi.responses import StreamingResponse
 
 from synergy.mx.access import Viewer
+from synergy.mx.routing import Router
 from synergy.mx.services import ServicesDep
 
-router = APIRouter(tags=["stream"])
+router = Router("stream")
 
 MEDIA_TYPE = "text/event-stream"
 NUMBER = r"^[0-9]{1,18}$"

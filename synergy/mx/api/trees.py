@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Path, Response
+from fastapi import Path, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from synergy.mx.access import Admin, Viewer
@@ -24,12 +24,13 @@ from synergy.mx.bodies import (
 )
 from synergy.mx.conditional import IfNoneMatch, conditional
 from synergy.mx.problems import errors
+from synergy.mx.routing import Router
 from synergy.mx.services import ServicesDep
 from synergy.mx.tree_body import body_of, processes_of
 from synergy.queries.timetable.tree_states import TreeProgress
 from synergy.queries.views import Window
 
-router = APIRouter(tags=["trees"])
+router = Router("trees")
 
 Word = Literal[
     "embryo",

@@ -7,7 +7,7 @@ from dataclasses import fields
 from datetime import datetime
 from typing import Annotated, Any, Self
 
-from fastapi import APIRouter, Path, Query
+from fastapi import Path, Query
 from pydantic import BaseModel, Field
 
 from synergy.model.journal import JournalEntry
@@ -16,12 +16,13 @@ from synergy.mx.access import Operator, Person, Viewer
 from synergy.mx.api.logs import READ, ToFind, ToRead, as_text, read
 from synergy.mx.bodies import Action, Cursor, Limit, Page, Touched
 from synergy.mx.problems import errors
+from synergy.mx.routing import Router
 from synergy.mx.services import Services, ServicesDep
 from synergy.queries.logs import lines
 from synergy.queries.logs.lines import LogSlice, Matches
 from synergy.queries.logs.unit_logs import UnitLog
 
-router = APIRouter(tags=["units"])
+router = Router("units")
 
 Id = Annotated[str, Path(min_length=1, max_length=100, description="the id of a unit")]
 OfProcess = Annotated[

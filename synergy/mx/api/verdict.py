@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 from pydantic import TypeAdapter
 
 from synergy.mx.access import Viewer
 from synergy.mx.conditional import IfNoneMatch, conditional
+from synergy.mx.routing import Router
 from synergy.mx.services import ServicesDep
 from synergy.queries.health.verdict import Verdict
 
-router = APIRouter(tags=["health"])
+router = Router("health")
 
 _VERDICT = TypeAdapter(Verdict)
 

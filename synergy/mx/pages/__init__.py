@@ -1,6 +1,6 @@
 """The pages, a module for each."""
 
-from fastapi import APIRouter, Depends
+from fastapi import Depends
 
 from synergy.mx.pages import (
     audit,
@@ -20,6 +20,7 @@ from synergy.mx.pages import (
     units,
 )
 from synergy.mx.pages.render import note_present
+from synergy.mx.routing import Router
 
 _LIVE = (
     overview.router,
@@ -38,7 +39,7 @@ _LIVE = (
     audit.router,
 )
 
-router = APIRouter()
+router = Router()
 router.include_router(login.router)
 for _live in _LIVE:
     router.include_router(_live, dependencies=[Depends(note_present)])

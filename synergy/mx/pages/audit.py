@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 from fastapi.responses import RedirectResponse
 
 from synergy.mx.access import Viewer
 from synergy.mx.pages.render import page
+from synergy.mx.routing import Router
 from synergy.mx.services import ServicesDep
 
-router = APIRouter()
+router = Router()
 
 SHOWN = 200  # unexplained periods on the page
 

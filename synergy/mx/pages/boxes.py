@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import HTMLResponse
 
 from synergy.mx.access import Viewer
 from synergy.mx.pages.render import page
+from synergy.mx.routing import Router
 from synergy.mx.services import ServicesDep
 
-router = APIRouter()
+router = Router()
 
 
 @router.get("/boxes")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from fastapi.responses import HTMLResponse
 
 from synergy.model.schedule import Event, Run
@@ -13,10 +13,11 @@ from synergy.mx.access import Role, Viewer
 from synergy.mx.bodies import Cursor
 from synergy.mx.pages.addresses import list_links
 from synergy.mx.pages.render import page
+from synergy.mx.routing import Router
 from synergy.mx.services import Services, ServicesDep
 from synergy.queries.schedules.event_effects import RecordedEvent, causes
 
-router = APIRouter()
+router = Router()
 
 PAGE = 50  # events on a page
 TYPES = ("FILE", "TABLE", "PARTITION", "TIME BASED")

@@ -10,7 +10,7 @@ from datetime import datetime
 from itertools import islice
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import Path, Query, Request
 from fastapi.responses import HTMLResponse
 
 from synergy.model.journal import JournalEntry
@@ -19,10 +19,11 @@ from synergy.model.unit_of_work import UnitOfWork
 from synergy.mx.access import Viewer
 from synergy.mx.bodies import Timeperiod
 from synergy.mx.pages.render import page
+from synergy.mx.routing import Router
 from synergy.mx.services import Services, ServicesDep
 from synergy.queries.timetable.job_detail import JobDetail
 
-router = APIRouter()
+router = Router()
 
 TAIL = 12  # lines of the newest unit's log
 

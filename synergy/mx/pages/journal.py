@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from fastapi.responses import HTMLResponse
 
 from synergy.model.journal import JournalEntry
@@ -13,10 +13,11 @@ from synergy.mx.bodies import Cursor
 from synergy.mx.pages.addresses import list_links
 from synergy.mx.pages.journal_rows import journal_rows
 from synergy.mx.pages.render import page
+from synergy.mx.routing import Router
 from synergy.mx.services import ServicesDep
 from synergy.queries.page import Page
 
-router = APIRouter()
+router = Router()
 
 PAGE = 100  # entries on a page
 

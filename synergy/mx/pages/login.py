@@ -7,7 +7,7 @@ import math
 import secrets
 from typing import Any, cast
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 from starlette.responses import Response
 
@@ -22,8 +22,9 @@ from synergy.mx.problems import Forbidden
 from synergy.mx.protection.forms import Form, LoginForm
 from synergy.mx.protection.hosts import is_loopback
 from synergy.mx.protection.local_path import local_path
+from synergy.mx.routing import Router
 
-router = APIRouter()
+router = Router()
 
 WRONG = "Name or password is incorrect."
 _FORM_LIFE = 3600  # seconds that a login page may be left open

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, TypeVar
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, Field
 
@@ -12,11 +12,12 @@ from synergy.mx.access import Viewer
 from synergy.mx.bodies import HIGHEST_LINE, LogLevel
 from synergy.mx.pages.addresses import address
 from synergy.mx.pages.render import page, segment
+from synergy.mx.routing import Router
 from synergy.mx.services import ServicesDep
 from synergy.queries.logs import lines
 from synergy.queries.logs.lines import LEVELS, Log, LogSlice, Wanted
 
-router = APIRouter()
+router = Router()
 
 Raw = TypeVar("Raw")
 

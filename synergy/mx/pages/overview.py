@@ -6,20 +6,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import HTMLResponse
 
 from synergy.errors import Refused
 from synergy.model.job import JobState
 from synergy.mx.access import Viewer
 from synergy.mx.pages.render import page
+from synergy.mx.routing import Router
 from synergy.mx.services import Services, ServicesDep
 from synergy.queries.metrics.throughput import MINUTES
 from synergy.queries.overview import MOST, Overview, overview
 from synergy.queries.timetable.tree_states import TreeProgress
 from synergy.queries.views import BoxProcess, BoxView, ProcessView
 
-router = APIRouter()
+router = Router()
 
 SHOWN = 6  # items of a list, which has a link to all
 FINDINGS = 20  # of the verdict that are shown

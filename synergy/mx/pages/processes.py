@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import HTMLResponse
 
 from synergy.errors import Refused
@@ -23,11 +23,12 @@ from synergy.model.process import (
 from synergy.mx.access import Viewer
 from synergy.mx.pages.journal_rows import journal_rows
 from synergy.mx.pages.render import page
+from synergy.mx.routing import Router
 from synergy.mx.services import Services, ServicesDep
 from synergy.queries.views import BoxProcess, BoxView, LevelView, ProcessView
 from synergy.schedule.format.literals import readable_duration
 
-router = APIRouter()
+router = Router()
 
 ENTRIES = 12  # of the journal that are shown with a process
 _ON_FAILURE = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import HTMLResponse
 
 from synergy.errors import Refused
@@ -14,10 +14,11 @@ from synergy.mx.bodies import Cursor
 from synergy.mx.pages.addresses import list_links
 from synergy.mx.pages.journal_rows import journal_rows
 from synergy.mx.pages.render import page
+from synergy.mx.routing import Router
 from synergy.mx.services import Services, ServicesDep
 from synergy.queries.views import PlannedMove
 
-router = APIRouter()
+router = Router()
 
 DEAD = 20  # messages in quarantine on a page
 LONGEST = 2000  # characters of one that are shown

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import Query, Request, Response
 
 from synergy.errors import NotFound
 from synergy.model.schedule import RunState
@@ -16,10 +16,11 @@ from synergy.mx.bodies import Cursor
 from synergy.mx.pages.addresses import list_links
 from synergy.mx.pages.render import page
 from synergy.mx.pages.schedules import DEAD as COUNTED
+from synergy.mx.routing import Router
 from synergy.mx.services import Services, ServicesDep
 from synergy.queries.schedules.views import RunDetail, RunView
 
-router = APIRouter()
+router = Router()
 
 PAGE = 50  # runs on a page
 LONGEST = 4096  # characters of a body that are shown

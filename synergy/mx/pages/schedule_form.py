@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
 from synergy.mx.access import Operator
 from synergy.mx.pages.render import page
 from synergy.mx.pages.schedules import name_of
+from synergy.mx.routing import Router
 from synergy.mx.services import Services, ServicesDep
 from synergy.schedule.check_context import OF_JOBS
 from synergy.schedule.zones import names
 
-router = APIRouter()
+router = Router()
 
 
 @router.get("/schedules/new")

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Annotated, Literal
 from zoneinfo import ZoneInfo
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import Query, Request, Response
 
 from synergy.errors import NotFound
 from synergy.model.schedule import RunState
@@ -15,11 +15,12 @@ from synergy.mx.access import Viewer
 from synergy.mx.bodies import Cursor
 from synergy.mx.pages.addresses import list_links
 from synergy.mx.pages.render import page
+from synergy.mx.routing import Router
 from synergy.mx.services import Services, ServicesDep
 from synergy.queries.schedules.views import Preview, RunView, ScheduleDetail
 from synergy.schedule.check_context import InvalidDefinition
 
-router = APIRouter()
+router = Router()
 
 PAGE = 50  # schedules on a page
 DEAD = 100  # dead runs that are counted

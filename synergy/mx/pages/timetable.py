@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from fastapi.responses import HTMLResponse
 
 from synergy.errors import InvalidValue, NotFound, Refused
@@ -14,6 +14,7 @@ from synergy.model.job import JobState
 from synergy.model.process import Tree
 from synergy.mx.access import Viewer
 from synergy.mx.pages.render import island, page
+from synergy.mx.routing import Router
 from synergy.mx.services import Services, ServicesDep
 from synergy.mx.tree_body import body_of, processes_of
 from synergy.queries.timetable.calendar import calendar
@@ -22,7 +23,7 @@ from synergy.queries.timetable.tree_states import TreeProgress, tree_states
 from synergy.queries.views import Window
 from synergy.timeperiod import Qualifier
 
-router = APIRouter()
+router = Router()
 
 MARKS = ("late", "failing", "stale", "unseen")
 FIRST_MODULES = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from fastapi.responses import HTMLResponse
 
 from synergy.model.process import ManagedProcess, WorkingProcess
@@ -16,10 +16,11 @@ from synergy.mx.pages.addresses import list_links
 from synergy.mx.pages.journal_rows import journal_rows
 from synergy.mx.pages.logs import ToLook, log_page
 from synergy.mx.pages.render import page, segment
+from synergy.mx.routing import Router
 from synergy.mx.services import Services, ServicesDep
 from synergy.queries.logs import lines
 
-router = APIRouter()
+router = Router()
 
 PAGE = 100  # units on a page
 TAIL = 20  # lines of the log on the page of a unit
