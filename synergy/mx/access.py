@@ -19,6 +19,7 @@ from synergy.mx.accounts.roles import LOCAL, Role
 from synergy.mx.problems import Forbidden, Unauthenticated
 
 __all__ = [
+    "EVENT_ROUTES",
     "Admin",
     "EventPublisher",
     "Operator",
@@ -29,6 +30,9 @@ __all__ = [
     "is_still_authenticated",
     "person_of",
 ]
+
+EVENT_ROUTES = frozenset({("POST", "/api/v1/events")})
+"""Method and path of all routes that a token for events may use."""
 
 LOG_IN = "authentication required: log in, or send a token"
 

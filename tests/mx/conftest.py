@@ -11,6 +11,8 @@ from fastapi import Request
 
 from synergy.mx.access import Operator, Viewer
 from synergy.mx.services import Services
+from synergy.runtime.stop import Stop
+from synergy.runtime.workplace import Workplace
 from tests.deployments import site_and_client
 from tests.mx.asking import Client, local_app
 from tests.mx.secured_mx import HERE, SecuredMx
@@ -67,3 +69,16 @@ def echo_routes(secured: SecuredMx, client: Client) -> None:
             app.add_api_route(path, size, methods=["POST", "PUT"])
         app.add_api_route("/api/v1/long", looked_at)
         app.add_api_route("/api/v1/long", size, methods=["POST"])
+
+
+@pytest.fixture
+def place(world: SchedulerHarness, tmp_path: Path) -> Workplace:
+    """A workplace of MX without users, at a free port."""
+    place = replace(world.workplace("", "mx"), deployment=world.deployment, home=tmp_path)
+    return replace(place, mx_address=("127.0.0.1", 0), stop=Stop())
+
+
+@pytest.fixture
+def secured_place(secured: SecuredMx, place: Workplace) -> Workplace:
+    """A workplace of MX with the users of `secured`, at a free port."""
+    return replace(place, mx_users_file=secured.file)

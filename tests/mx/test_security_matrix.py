@@ -104,7 +104,6 @@ GRANTED, UNKNOWN, FORBIDDEN = "granted", "asked for a login", "forbidden"
 ALL = {EVERYONE, MONITORING, VIEWERS, OPERATORS, ADMINS, PUBLISHERS}
 OF_OPERATORS = ALL - {ADMINS}
 OF_VIEWERS = {EVERYONE, MONITORING, VIEWERS}
-OF_PUBLISHERS = {EVERYONE, PUBLISHERS}
 NAMES = {Role.VIEWER: "vera", Role.OPERATOR: "otto", Role.ADMIN: "ada", Role.EVENTS: "ada"}
 
 
@@ -179,7 +178,7 @@ SENDERS = {
     "token of a viewer": Sender(partial(token, Role.VIEWER), OF_VIEWERS),
     "token of an operator": Sender(partial(token, Role.OPERATOR), OF_OPERATORS),
     "token of an admin": Sender(partial(token, Role.ADMIN), ALL),
-    "token for events": Sender(partial(token, Role.EVENTS), OF_PUBLISHERS),
+    "token for events": Sender(partial(token, Role.EVENTS), {PUBLISHERS}),
     "expired token": Sender(expired_token, set(), UNKNOWN),  # opens not even the login page
     "revoked token": Sender(revoked_token, set(), UNKNOWN),
     "without users: the own user": Sender(partial(without_users, is_own=True), ALL),

@@ -13,21 +13,11 @@ from dataclasses import replace
 import pytest
 
 from synergy.errors import Refused
-from synergy.mx.access import Role, Viewer
-from synergy.mx.accounts.users import UsersFile, new_user
+from synergy.mx.access import Viewer
 from synergy.mx.protection import connection, limits
 from synergy.mx.server import MX
-from synergy.runtime.stop import Stop
-from tests.mx.secured_mx import QUICK
 from tests.mx.server_kit import LIMIT, get, running
 from tests.servers.certificates import Authority
-
-
-@pytest.fixture
-def place(world, tmp_path):
-    """A workplace of MX at a free port."""
-    place = replace(world.workplace("", "mx"), deployment=world.deployment, home=tmp_path)
-    return replace(place, mx_address=("127.0.0.1", 0), stop=Stop())
 
 
 def raw(port, text):
@@ -65,11 +55,8 @@ def test_an_unresolvable_host_name_is_refused(place):
         MX(replace(place, mx_address=("no.such.invalid", 0)))
 
 
-def test_with_users_mx_listens_on_any_address(place, tmp_path):
-    book = UsersFile(tmp_path / "users.json")
-    book.change(lambda users: new_user(users, "ada", Role.ADMIN, QUICK, place.clock.now()))
-    place = replace(place, mx_address=("0.0.0.0", 0), mx_users_file=book.path)
-    with running(place) as (_, port):
+def test_with_users_mx_listens_on_any_address(secured_place):
+    with running(replace(secured_place, mx_address=("0.0.0.0", 0))) as (_, port):
         assert get(port, "/api/v1/trees")[0] == 401
         assert get(port)[0] == 200
         assert get(port, **{"X-Forwarded-For": "203.0.113.9"})[0] == 401
@@ -168,13 +155,11 @@ def test_stopping_twice_does_no_harm(place):
 # TLS
 
 
-def test_by_tls_cookies_are_for_tls_only(place, tmp_path):
+def test_by_tls_cookies_are_for_tls_only(secured_place, tmp_path):
     authority = Authority(tmp_path, "authority")
     files = authority.sign("mx")
-    book = UsersFile(tmp_path / "users.json")
-    book.change(lambda users: new_user(users, "ada", Role.ADMIN, QUICK, place.clock.now()))
     context = ssl.create_default_context(cafile=str(authority.cacertfile))
-    with running(replace(place, mx_tls=files, mx_users_file=book.path)) as (_, port):
+    with running(replace(secured_place, mx_tls=files)) as (_, port):
         line = http.client.HTTPSConnection("localhost", port, timeout=LIMIT, context=context)
         with closing(line):
             line.request("GET", "/login")

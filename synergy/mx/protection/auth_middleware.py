@@ -6,7 +6,7 @@ from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from synergy.errors import SynergyError
-from synergy.mx.access import LOG_IN, Person
+from synergy.mx.access import EVENT_ROUTES, LOG_IN, Person
 from synergy.mx.accounts.authenticator import Authenticator
 from synergy.mx.accounts.roles import Role
 from synergy.mx.middleware import HttpMiddleware
@@ -19,8 +19,9 @@ LOGIN, STATIC = "/login", "/static/"  # the only public paths
 class AuthMiddleware(HttpMiddleware):
     """Authenticates requests; without credentials only the login page is served.
 
-    It also refuses all changes by viewers to the API, so that no route can omit it; which role a
-    route requires is declared there (`mx.access`).
+    It also refuses all changes by viewers to the API, and everything but events by tokens for
+    events, before a body is read and so that no route can omit it; which role a route requires is
+    declared there (`mx.access`).
     """
 
     def __init__(self, app: ASGIApp, authenticator: Authenticator) -> None:
@@ -47,5 +48,8 @@ def _check(request: HTTPConnection, person: Person | None) -> None:
     if person is None:
         if path != LOGIN and not path.startswith(STATIC):
             raise Unauthenticated(LOG_IN)
+    elif person.role is Role.EVENTS:
+        if (method, path) not in EVENT_ROUTES:
+            raise Forbidden("this token only publishes events: POST /api/v1/events")
     elif method not in SAFE and path.startswith("/api/") and person.role is Role.VIEWER:
         raise Forbidden("viewers cannot make changes: this needs the role operator")

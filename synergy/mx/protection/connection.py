@@ -12,6 +12,7 @@ from synergy.mx.protection.peers import Peer
 
 HEAD_SECONDS: Final = 10.0  # in which the head of a request has to arrive
 READ_SECONDS: Final = 30.0  # without reading, after which a client is disconnected
+REST_SECONDS: Final = 5.0  # in which the rest of a body that was refused has to arrive
 
 
 class HttpConnection(H11Protocol):
@@ -19,11 +20,13 @@ class HttpConnection(H11Protocol):
 
     It closes connections of clients that send the head or read the response too slowly. Otherwise
     many connections that send single bytes (slowloris), or that do not read a large response or the
-    stream, would block all other clients.
+    stream, would block all other clients. The rest of a body that was refused is dropped; were the
+    connection closed at once, the client could lose the response.
     """
 
     _head_timer: asyncio.TimerHandle | None = None
     _read_timer: asyncio.TimerHandle | None = None
+    _rest_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -37,10 +40,18 @@ class HttpConnection(H11Protocol):
             self._stop_head_timer()
         elif self._head_timer is None:
             self._start_head_timer()
+        if self.conn.their_state is not h11.SEND_BODY:
+            self._stop_rest_timer()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self.conn.their_state is h11.SEND_BODY:
+            self._rest_timer = self.loop.call_later(REST_SECONDS, self.transport.abort)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_head_timer()
         self._stop_read_timer()
+        self._stop_rest_timer()
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
@@ -63,3 +74,8 @@ class HttpConnection(H11Protocol):
         if self._head_timer is not None:
             self._head_timer.cancel()
             self._head_timer = None
+
+    def _stop_rest_timer(self) -> None:
+        if self._rest_timer is not None:
+            self._rest_timer.cancel()
+            self._rest_timer = None
