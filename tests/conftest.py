@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, settings
 
 from launch import PROJECT_NOUNS
 from synergy.cli.main import GC_THRESHOLDS, NOUNS
+from synergy.runtime import masking
 from tests import missing
 from tests.servers import mongodb as mongodb_servers
 from tests.servers import rabbitmq as rabbitmq_servers
@@ -25,6 +26,12 @@ os.environ["LANGUAGE"] = "C"
 gc.set_threshold(*GC_THRESHOLDS)
 
 NOUNS.update(PROJECT_NOUNS)  # as `launch.py` does
+
+
+@pytest.fixture(autouse=True)
+def _no_known_secrets() -> None:
+    """Forgets the secrets of the settings that an earlier test has loaded."""
+    masking.know(())
 
 
 @pytest.fixture(scope="session")

@@ -11,10 +11,12 @@ from synergy.config import mx, settings_reader
 from synergy.config.findings import Findings
 from synergy.config.permissions import check_permissions
 from synergy.config.processes import check_classes, read_processes
+from synergy.config.secrets import known_secrets
 from synergy.config.settings import Settings
 from synergy.config.source import put_on_path, run_file, shown
 from synergy.config.trees import read_trees
 from synergy.model.process import Deployment, FreerunProcess, Process
+from synergy.runtime import masking
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,7 @@ class Checked:
 def load_settings(project: Path, environ: Mapping[str, str]) -> Settings:
     """The settings; raises ConfigurationError with all mistakes in them."""
     findings = Findings()
-    settings = settings_reader.read(project, environ, findings)
+    settings = _settings(project, environ, findings)
     findings.raise_mistakes()
     return settings
 
@@ -38,7 +40,7 @@ def load_settings(project: Path, environ: Mapping[str, str]) -> Settings:
 def check(project: Path, environ: Mapping[str, str], *, imports: bool = True) -> Checked:
     """Settings and deployment, with all mistakes; with `imports` also those of classes."""
     findings = Findings()
-    settings = settings_reader.read(project, environ, findings)
+    settings = _settings(project, environ, findings)
     if mistake := mx.users_mistake(settings.mx_users_file):
         findings.mistake("mx_users_file", mistake)
     deployment = _deployment(settings, project, findings)
@@ -46,6 +48,13 @@ def check(project: Path, environ: Mapping[str, str], *, imports: bool = True) ->
     if imports:
         check_classes(deployment.processes, findings)
     return Checked(settings, deployment, tuple(findings.mistakes), tuple(findings.warnings))
+
+
+def _settings(project: Path, environ: Mapping[str, str], findings: Findings) -> Settings:
+    """The settings, whose secrets this process masks from now on."""
+    settings = settings_reader.read(project, environ, findings)
+    masking.know(known_secrets(settings, environ))
+    return settings
 
 
 def _executed(settings: Settings, project: Path) -> list[Path]:

@@ -8,6 +8,7 @@ from datetime import datetime
 from synergy.messaging.protocol import BusView
 from synergy.model.cursor import number_of
 from synergy.queries.page import Page
+from synergy.runtime.masking import mask
 from synergy.storage.protocol import DeadMessage
 
 
@@ -15,7 +16,8 @@ from synergy.storage.protocol import DeadMessage
 class DeadLetter:
     """A message in quarantine; `body` is its beginning as text, `size` its full length in bytes.
 
-    Bytes that are not UTF-8 are replaced.
+    Bytes that are not UTF-8 are replaced, and secrets are masked. The stored message keeps both: it
+    may be replayed.
     """
 
     seq: int
@@ -35,5 +37,5 @@ def dead_page(bus: BusView, limit: int, cursor: str | None, longest: int) -> Pag
 
 def _letter(dead: DeadMessage, longest: int) -> DeadLetter:
     beginning = dead.body[: longest * 4]  # a character has four bytes at most
-    body = beginning.decode(errors="replace")[:longest]
+    body = mask(beginning.decode(errors="replace"))[:longest]
     return DeadLetter(dead.seq, dead.queue, dead.at, dead.reason, body, len(dead.body))

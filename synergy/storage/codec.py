@@ -56,7 +56,7 @@ class Kind:
 AS_IS = Kind()
 
 
-def everywhere(put: Convert, take: Convert) -> Kind:
+def everywhere(put: Convert, take: Convert | None) -> Kind:
     """A kind with the same form in rows, documents and records."""
     form = Form(put, take)
     return Kind(form, form, form)

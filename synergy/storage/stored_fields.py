@@ -20,6 +20,7 @@ from synergy.model.process_control import ProcessControl
 from synergy.model.run_detail import RunDetail
 from synergy.model.schedule import Event, Origin, Run, RunState, Schedule, ScheduleVersion
 from synergy.model.unit_of_work import UnitOfWork, UnitState
+from synergy.runtime.masking import mask
 from synergy.storage.codec import (
     BYTES,
     FLAG,
@@ -29,6 +30,7 @@ from synergy.storage.codec import (
     Form,
     Kind,
     code_of,
+    everywhere,
     json_by,
     json_of,
     word_of,
@@ -102,6 +104,9 @@ KEYS = Kind(
 )
 """A sequence of texts."""
 
+MASKED = everywhere(mask, None)
+"""A text for people that may quote errors or output; it is stored without secrets."""
+
 DEFINITION = json_of("the definition of schedule {0.name!r}")
 
 UNIT = Codec(
@@ -113,14 +118,16 @@ UNIT = Codec(
     started_at=INSTANT,
     finished_at=INSTANT,
     counts=COUNTS,
+    reason=MASKED,
     first_claimed_at=INSTANT,
 )
-ENTRY = Codec(JournalEntry, at=INSTANT, flags=NUMBER, seq=NUMBER)
+ENTRY = Codec(JournalEntry, at=INSTANT, why=MASKED, flags=NUMBER, seq=NUMBER)
 SCHEDULE = Codec(
     Schedule,
     definition=DEFINITION,
     origin=word_of(Origin),
     is_enabled=FLAG,
+    reason=MASKED,
     progress=json_of("the progress of schedule {0.name!r}"),
     wake_at=INSTANT,
     keys=KEYS,
@@ -136,6 +143,7 @@ RUN = Codec(
     not_before=INSTANT,
     launched_at=INSTANT,
     finished_at=INSTANT,
+    reason=MASKED,
     request=json_of("the request of run {0.id}"),
     detail=json_by(RunDetail.to_json, RunDetail.from_json, "the detail of run {0.id}"),
 )
@@ -146,6 +154,8 @@ OPERATION = Codec(
     created_at=INSTANT,
     state=word_of(OperationState),
     finished_at=INSTANT,
+    why=MASKED,
+    detail=MASKED,
 )
 ANSWER = Codec(Answer, at=INSTANT, headers=json_of("the headers of an answer"), body=BYTES)
 CONTROL = Codec(ProcessControl, is_on=FLAG)
@@ -153,8 +163,8 @@ LEASE = Codec(Lease, released=FLAG)
 BOX = Codec(Box, seen_at=INSTANT)
 ASSIGNMENT = Codec(Assignment, is_on=FLAG)
 OBSERVED = Codec(ObservedProcess, since=INSTANT)
-LINE = Codec(LogLine, at=INSTANT)
-DEAD_MESSAGE = Codec(DeadMessage, body=BYTES, at=INSTANT)
+LINE = Codec(LogLine, at=INSTANT, text=MASKED)
+DEAD_MESSAGE = Codec(DeadMessage, body=BYTES, reason=MASKED, at=INSTANT)
 
 # Records without a type of their own: kinds by field.
 BLOCK = {"states": BYTES, "generations": GENERATIONS}

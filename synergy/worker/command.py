@@ -34,6 +34,7 @@ from typing import IO
 from synergy.errors import InvalidValue
 from synergy.model.command_template import check_options, parse_item
 from synergy.model.process import FreerunProcess
+from synergy.runtime.masking import mask
 from synergy.worker.base import Worker
 from synergy.worker.outcome import CommandFailed, Nothing, Outcome, Processed
 from synergy.worker.task import Task
@@ -197,16 +198,21 @@ class _Tail:
     def __init__(self, stream: IO[bytes] | None) -> None:
         assert stream is not None
         self._stream = stream
-        self._kept: deque[str] = deque(maxlen=KEPT)
+        self._kept: deque[bytes] = deque(maxlen=KEPT)
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
 
     def _read(self) -> None:
         with self._stream:
             while line := self._stream.readline(8192):
-                self._kept.append(line.decode(errors="replace").rstrip("\n"))
+                self._kept.append(line)
 
     def lines(self) -> list[str]:
-        """The last lines; waits briefly for a stream that another process still holds."""
+        """The last lines, masked; waits briefly for a stream that another process still holds.
+
+        Secrets are masked in the whole text: neither a part of a long line nor what the reason
+        leaves out may begin within one.
+        """
         self._thread.join(DRAIN_SECONDS)
-        return list(self._kept)
+        text = mask(b"".join(self._kept).decode(errors="replace"))
+        return text.removesuffix("\n").split("\n") if text else []

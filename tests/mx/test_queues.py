@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
+from synergy.runtime.masking import know
+
 AT = "/api/v1/queues"
 
 
@@ -43,6 +47,17 @@ def test_of_a_long_dead_letter_the_beginning_is_shown(world, client):
     bury(world, b"x" * 20_000)
     (dead,) = client.get(f"{AT}/dead").json()["items"]
     assert (len(dead["body"]), dead["size"]) == (10_000, 20_000)
+
+
+@pytest.mark.parametrize("before", [0, 9_980, 9_990, 9_999])
+def test_secrets_in_dead_letters_are_masked(world, client, before):
+    know(["canary-canary"])
+    body = b"x" * before + b" token=t0ken canary-canary"
+    bury(world, body)
+    (dead,) = client.get(f"{AT}/dead").json()["items"]
+    assert "t0k" not in dead["body"]
+    assert "can" not in dead["body"]
+    assert world.store.messages.buried()[0].body == body
 
 
 def test_dead_letters_are_sent_again(world, client):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import sys
 from contextlib import closing
 from dataclasses import replace
@@ -19,6 +20,7 @@ from synergy.lifecycle.state_changes import outcome_of
 from synergy.model.run_detail import RunDetail
 from synergy.model.unit_of_work import UnitState
 from synergy.runtime.identity import start_time
+from synergy.runtime.masking import know
 from synergy.supervisor.proctable import MARKER
 from synergy.worker.command import CommandWorker
 from synergy.worker.unit_runner import UnitRunner
@@ -90,6 +92,20 @@ def test_passwords_in_the_output_of_a_program_are_masked(caplog):
     texts = [text for _, text in log_of(system, run)]
     assert texts == ["postgres://me:***@db/x", "http://me:***@h", "exit code 3"]
     assert unit(system, run).reason == "CommandFailed: exit code 3: http://me:***@h"
+
+
+@pytest.mark.parametrize("before", [8_190, 8_185, 4_680, 4_675])
+def test_a_secret_at_a_cut_of_long_output_is_masked(before, caplog):
+    caplog.set_level(logging.INFO)
+    know(["canary-canary"])
+    script = f"import sys; sys.exit('x' * {before} + 'canary-canary' + 'y' * 3495)"
+    system = a_system(a_free_process(classname=None, command=(sys.executable, "-c", script)))
+    run = a_run()
+    launch(system, run)
+    carry_out_command(system)
+    everything = repr(log_of(system, run)) + unit(system, run).reason
+    assert "***yyy" in everything
+    assert not re.search("canary|anary|cana|nary", everything)
 
 
 def test_the_log_of_a_program_that_cannot_be_started():

@@ -9,7 +9,8 @@ import pytest
 
 from synergy.delivery.request import sent
 from synergy.queries.schedules.reads import ScheduleReads
-from synergy.queries.schedules.redaction import kept, shown, shown_url
+from synergy.queries.schedules.redaction import kept, shown
+from synergy.runtime.masking import mask
 from tests.service.agent_harness import NOW, TARGET
 from tests.service.schedule_kit import ALICE, AT_NOON, SECRET
 
@@ -48,7 +49,7 @@ def test_nothing_that_is_shown_holds_a_secret(agents, reads):
     ],
 )
 def test_targets_are_shown_without_what_is_secret(url, expected):
-    assert shown_url(url) == expected
+    assert mask(url) == expected
 
 
 def test_hidden_values_are_kept_only_in_their_places():
@@ -81,6 +82,6 @@ def test_a_receiver_that_sends_back_what_it_was_sent_shows_no_secret(agents):
 
 def test_a_routing_key_is_no_secret():
     url = "amqp://host/vhost?exchange=e&routing_key=orders&X-Api-Key=abc&key=def&monkey=b"
-    assert shown_url(url) == (
+    assert mask(url) == (
         "amqp://host/vhost?exchange=e&routing_key=orders&X-Api-Key=***&key=***&monkey=b"
     )

@@ -15,6 +15,7 @@ from synergy.errors import InvalidValue
 from synergy.lifecycle.legal_moves import RunMove
 from synergy.lifecycle.state_changes import advance
 from synergy.model.schedule import Run
+from synergy.runtime.masking import mask
 from synergy.schedule.template import fill
 from synergy.storage.protocol import Payloads
 
@@ -103,7 +104,7 @@ def _written(answer: Response, now: datetime) -> dict[str, object]:
         "at": now.isoformat(),
         "status": answer.status,
         "outcome": str(answer.outcome),
-        "error": answer.error,
-        "body": answer.body,
+        "error": mask(answer.error),
+        "body": mask(answer.body),
         "seconds": round(answer.seconds, 3),
     }

@@ -26,6 +26,7 @@ from synergy.mx.pages.render import page
 from synergy.mx.routing import Router
 from synergy.mx.services import Services, ServicesDep
 from synergy.queries.views import BoxProcess, BoxView, LevelView, ProcessView
+from synergy.runtime.masking import mask
 from synergy.schedule.format.literals import readable_duration
 
 router = Router()
@@ -138,7 +139,7 @@ def _refreshed(process: ManagedProcess) -> str:
 
 def _command(process: Process) -> str:
     """The command of its units, quoted for a shell; "" for a Python worker."""
-    return shlex.join(process.command or ()) if isinstance(process, WorkingProcess) else ""
+    return mask(shlex.join(process.command or ())) if isinstance(process, WorkingProcess) else ""
 
 
 def _duration(seconds: float) -> str:

@@ -9,19 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from synergy.runtime.masking import mask
+from synergy.runtime.masking import HIDDEN, OPTION, mask
 from synergy.schedule.definition import DeliveryProgram, Program
 
-HIDDEN = "***"
 SHORTEST = 4  # characters of a secret that is searched for in texts: shorter ones occur anywhere
 
 _SECRET = re.compile(r"auth|cookie|token|secret|passw|api-?key|signature|credential", re.IGNORECASE)
-_OPTION = re.compile(
-    r"([?&](?:[^=&#]{0,64}(?:auth|token|secret|passw|sig|credential)[^=&#]{0,64}"
-    r"|(?!routing_)(?:[^=&#]{0,64}[-_])?(?:api|access)?[-_]?key|code)=)[^&#\s]+",
-    re.IGNORECASE,
-)
-_HIDDEN_IN_URL = re.compile(r"[:=]\*{3}(?=[@&]|$)")
+_HIDDEN_IN_URL = re.compile(r"[:=/]\*{3}(?=[@&]|$)")
 _URLS = ("target",)  # fields that hold a URL
 
 
@@ -41,13 +35,8 @@ def _field(name: str, value: object) -> object:
             for header, text in value.items()
         }
     if name in _URLS and isinstance(value, str):
-        return shown_url(value)
+        return mask(value)
     return shown(value)
-
-
-def shown_url(url: str) -> str:
-    """A target without passwords, and without tokens and keys in its options."""
-    return _OPTION.sub(rf"\1{HIDDEN}", mask(url))
 
 
 def secrets_of(request: Mapping[str, object]) -> frozenset[str]:
@@ -60,7 +49,7 @@ def secrets_of(request: Mapping[str, object]) -> frozenset[str]:
     ]
     words = [word for value in values for word in (value, value.rpartition(" ")[2])]
     if isinstance(target, str):
-        words += [found[0].partition("=")[2] for found in _OPTION.finditer(target)]
+        words += [found[0].partition("=")[2] for found in OPTION.finditer(target)]
     return frozenset(word for word in words if len(word) >= SHORTEST)
 
 
@@ -87,7 +76,7 @@ def hidden(program: Program) -> list[str]:
     if not isinstance(program, DeliveryProgram):
         return []
     found = [f"headers: {name}" for name, value in program.headers.items() if value == HIDDEN]
-    if shown_url(program.target) == program.target and _HIDDEN_IN_URL.search(program.target):
+    if mask(program.target) == program.target and _HIDDEN_IN_URL.search(program.target):
         found.append("target")
     return [f"{place}: {HIDDEN} is shown in the place of a secret: write it out" for place in found]
 
@@ -106,4 +95,4 @@ def kept(sent: object, present: object) -> object:
         }
     if not isinstance(sent, str) or not isinstance(present, str) or HIDDEN not in sent:
         return sent
-    return present if sent in (HIDDEN, shown_url(present)) else sent
+    return present if sent in (HIDDEN, mask(present)) else sent

@@ -22,6 +22,7 @@ from datetime import datetime
 from synergy.errors import InvalidValue
 from synergy.lifecycle.legal_moves import ATTEMPT_ENDS
 from synergy.model.unit_of_work import Conclusion, UnitState
+from synergy.runtime.masking import mask
 from synergy.storage.instants import micros, micros_or_none
 from synergy.storage.mongodb.compare_and_set import Swap, swap
 from synergy.storage.mongodb.database import Database, Doc
@@ -165,7 +166,7 @@ def _ending(document: Doc, conclusion: Conclusion, at: int, pages: Sequence[Page
         "at": at,
         "state": conclusion.state.value,
         "counts": counts_list(conclusion.counts),
-        "reason": conclusion.reason,
+        "reason": mask(conclusion.reason),
         "not_before": micros_or_none(conclusion.not_before),
         "owner": document["owner"],
         "pages": [asdict(page) for page in pages],

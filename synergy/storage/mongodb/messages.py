@@ -15,6 +15,7 @@ from functools import partial
 
 from pymongo.collection import Collection
 
+from synergy.runtime.masking import mask
 from synergy.storage.instants import micros
 from synergy.storage.mongodb import counters
 from synergy.storage.mongodb.database import Database, Doc
@@ -92,7 +93,13 @@ class MongoMessages:
         with self._database.calling():
             seq = counters.take(self._database, DEAD, 1)
             self._dead.insert_one(
-                {"_id": seq, "queue": queue, "body": body, "reason": reason, "at": micros(now)}
+                {
+                    "_id": seq,
+                    "queue": queue,
+                    "body": body,
+                    "reason": mask(reason),
+                    "at": micros(now),
+                }
             )
 
     def buried(self, limit: int = 100, before: int | None = None) -> list[DeadMessage]:

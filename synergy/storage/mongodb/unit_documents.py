@@ -21,6 +21,7 @@ from __future__ import annotations
 from synergy.model.journal import JournalEntry, unit_event
 from synergy.model.journal_event import JournalEvent
 from synergy.model.unit_of_work import RUN_DIGITS, UnitOfWork, UnitState
+from synergy.runtime.masking import mask
 from synergy.storage.instants import instant
 from synergy.storage.mongodb import journaled
 from synergy.storage.mongodb.database import Doc
@@ -71,7 +72,7 @@ def entry(at: int, before: str, after: UnitState, why: str, who: str, attempt: i
         "event": unit_event(after).value,
         "before": before,
         "after": after.value,
-        "why": why,
+        "why": mask(why),
         "who": who,
         "attempt": attempt,
     }

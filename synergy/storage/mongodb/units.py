@@ -12,6 +12,7 @@ from pymongo import UpdateMany, UpdateOne
 
 from synergy.model.journal_event import JournalEvent
 from synergy.model.unit_of_work import Conclusion, Hint, UnitChange, UnitOfWork, UnitState
+from synergy.runtime.masking import mask
 from synergy.storage.instants import micros, micros_or_none
 from synergy.storage.mongodb import counters
 from synergy.storage.mongodb.compare_and_set import Swap, in_parts, insert_new
@@ -265,7 +266,7 @@ def _moved(moves: dict[str, UnitChange], at: int, unit: Doc) -> Swap | None:
         fields["first_claimed_at"] = None
     fields["finished_at"] = at if move.after.is_finished else None
     if move.failed or move.after.is_finished:
-        fields["reason"] = move.why
+        fields["reason"] = mask(move.why)
     made = _swap(unit, fields, at, move.why, move.who)
     where = {} if move.heartbeat is None else {"heartbeat": move.heartbeat}
     return Swap(made.id, made.v, made.set, where, made.entry)

@@ -8,6 +8,7 @@ from datetime import datetime
 
 import apsw
 
+from synergy.runtime.masking import mask
 from synergy.storage.instants import micros
 from synergy.storage.protocol import DeadMessage, StoredMessage
 from synergy.storage.sqlite.columns import array, fetch
@@ -41,7 +42,7 @@ class SqliteMessages:
         return dict(self._database.fetch(_SQL["depths"]))
 
     def bury(self, queue: str, body: bytes, reason: str, now: datetime) -> None:
-        self._database.execute(_SQL["bury"], (queue, body, reason, micros(now)))
+        self._database.execute(_SQL["bury"], (queue, body, mask(reason), micros(now)))
 
     def buried(self, limit: int = 100, before: int | None = None) -> list[DeadMessage]:
         return [_dead_message(row) for row in self._database.fetch(_SQL["buried"], (before, limit))]

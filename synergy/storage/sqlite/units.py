@@ -11,6 +11,7 @@ from synergy.errors import InvalidValue
 from synergy.lifecycle.legal_moves import ATTEMPT_ENDS
 from synergy.model.journal import JournalEntry
 from synergy.model.unit_of_work import Conclusion, Hint, UnitChange, UnitOfWork, UnitState
+from synergy.runtime.masking import mask
 from synergy.storage.instants import micros, micros_or_none
 from synergy.storage.journal_entries import UnitAttempt, unit_changed, unit_created, unit_extended
 from synergy.storage.sqlite.columns import (
@@ -199,7 +200,7 @@ def _ending(conclusion: Conclusion, at: int) -> Row:
         micros_or_none(conclusion.not_before),
         at,
         counts_text(conclusion.counts),
-        conclusion.reason,
+        mask(conclusion.reason),
         conclusion.unit,
         conclusion.attempt,
         conclusion.owner,
@@ -225,7 +226,7 @@ def _moving(move: UnitChange, at: int) -> dict[str, str | int | None]:
         "failed": move.failed,
         "forgive": move.forgive,
         "not_before": micros_or_none(move.not_before),
-        "why": move.why,
+        "why": mask(move.why),
         "now": at,
     }
 
