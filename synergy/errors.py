@@ -66,3 +66,7 @@ class MessagingUnavailable(SynergyError):
 
 class Unreachable(SynergyError):
     """No supervisor or scheduler answers."""
+
+
+class AuditLogUnavailable(SynergyError):
+    """The audit log cannot be written or read; what was asked is not done."""

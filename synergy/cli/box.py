@@ -67,13 +67,25 @@ def run_id(arguments: argparse.Namespace) -> None:
         output.say(box)
 
 
-@NOUN.verb("launch.py box start SiteDailyAggregator --box box-2", PROCESS, BOX, *CHANGE)
+@NOUN.verb(
+    "launch.py box start SiteDailyAggregator --box box-2",
+    PROCESS,
+    BOX,
+    *CHANGE,
+    records=("process", "box"),
+)
 def run_start(arguments: argparse.Namespace) -> None:
     """Switch a process on for a box; its supervisor starts it."""
     _switch(arguments, is_on=True)
 
 
-@NOUN.verb("launch.py box stop SiteDailyAggregator --box box-2", PROCESS, BOX, *CHANGE)
+@NOUN.verb(
+    "launch.py box stop SiteDailyAggregator --box box-2",
+    PROCESS,
+    BOX,
+    *CHANGE,
+    records=("process", "box"),
+)
 def run_stop(arguments: argparse.Namespace) -> None:
     """Switch a process off for a box; its supervisor stops it."""
     _switch(arguments, is_on=False)
@@ -106,7 +118,7 @@ def switch(
         output.note(f"it is off everywhere, so it does not run: launch.py process on {process}")
 
 
-@NOUN.verb("launch.py box sync --dry-run", *CHANGE)
+@NOUN.verb("launch.py box sync --dry-run", *CHANGE, records=())
 def run_sync(arguments: argparse.Namespace) -> None:
     """Add the processes that context.py assigns to this box and that it lacks."""
     from synergy.supervisor.assignment import assigned

@@ -29,6 +29,7 @@ add = NOUN.add
     argument("--process", metavar="P", default="", help="only the units of this process"),
     argument("--flush", action="store_true", help="without waiting times"),
     *CHANGE,
+    records=("process", "flush"),
 )
 def run_run(arguments: argparse.Namespace) -> None:
     """Have the scheduler run the collector now."""

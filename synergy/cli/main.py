@@ -17,12 +17,12 @@ import gc
 import importlib
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from synergy import __version__
-from synergy.cli import exits
+from synergy.cli import exits, recording
 from synergy.errors import SynergyError
 
 NOUNS: dict[str, tuple[str, str]] = {  # `launch.py` adds those of the project
@@ -36,6 +36,7 @@ NOUNS: dict[str, tuple[str, str]] = {  # `launch.py` adds those of the project
     "event": ("synergy.cli.event", "events that schedules react to: emit, list"),
     "gc": ("synergy.cli.gc", "the garbage collector: run it now, see what it would do"),
     "user": ("synergy.cli.user", "who may log in to MX, and tokens for programs"),
+    "audit-log": ("synergy.cli.audit_log", "who changed what: list it, verify that it is whole"),
     "queue": ("synergy.cli.queue", "waiting messages, and messages in quarantine"),
     "store": ("synergy.cli.store", "the store: init, status, reset, backup, copy"),
     "check": ("synergy.cli.check", "list all mistakes in settings and context"),
@@ -122,9 +123,7 @@ def main(argv: Sequence[str]) -> int:
 
 def _run(argv: Sequence[str]) -> int:
     noun = next((word for word in argv if not word.startswith("-")), None)
-    arguments = _parser(noun).parse_args(argv)
-    command: Callable[[argparse.Namespace], int | None] = arguments.run
-    return command(arguments) or exits.DONE
+    return recording.carry_out(_parser(noun).parse_args(argv))
 
 
 def _parser(noun: str | None) -> Parser:

@@ -5,6 +5,7 @@
         ...  # with the docstring: Show the id of this box.
 
 The function's name without `run_` is the verb; the first paragraph of its docstring is the help.
+A verb that changes something has `records=`: the names of its arguments that the audit log holds.
 A noun without verbs declares itself as the only one, with `add = VERBS.add_to`.
 """
 
@@ -25,19 +26,24 @@ class Verbs:
     """Verbs in the order of their declaration."""
 
     def __init__(self) -> None:
-        self._verbs: list[tuple[Run, str, tuple[Argument, ...]]] = []
+        self._verbs: list[tuple[Run, str, tuple[Argument, ...], tuple[str, ...] | None]] = []
 
-    def verb(self, example: str, *arguments: Argument) -> Callable[[Run], Run]:
-        """Declares the decorated function as a verb with these arguments."""
+    def verb(
+        self, example: str, *arguments: Argument, records: tuple[str, ...] | None = None
+    ) -> Callable[[Run], Run]:
+        """Declares the decorated function as a verb with these arguments.
+
+        `records` are the names of those that the audit log holds; None: the verb changes nothing.
+        """
 
         def declare(run: Run) -> Run:
-            self._verbs.append((run, example, arguments))
+            self._verbs.append((run, example, arguments, records))
             return run
 
         return declare
 
     def add_to(self, subparsers: Any) -> None:
-        for run, example, arguments in self._verbs:
+        for run, example, arguments, records in self._verbs:
             text = cleandoc(run.__doc__ or "")
             help_ = " ".join(text.partition("\n\n")[0].split()).rstrip(".")
             parser = subparsers.add_parser(
@@ -48,7 +54,7 @@ class Verbs:
             )
             for add_argument in arguments:
                 add_argument(parser)
-            parser.set_defaults(run=run)
+            parser.set_defaults(run=run, records=records)
 
 
 class Noun(Verbs):

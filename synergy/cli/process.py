@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 from synergy.cli import exits, output
 from synergy.cli.options import CHANGE, JSON, NAME, Noun, argument, positive
+from synergy.cli.recording import SUPERVISED
 from synergy.cli.services import START, actor, services
 from synergy.errors import InvalidValue, Unreachable
 
 if TYPE_CHECKING:
     from synergy.queries.views import ProcessView
 
-SUPERVISED = "SYNERGY_RUN"  # in the environment of processes that a supervisor started
 NOUN = Noun(
     "process",
     "processes: show, start, stop, switch on and off",
@@ -92,6 +92,7 @@ def _boxes(process: ProcessView) -> str:
     argument("--console", action="store_true", help="run it here, until Ctrl-C"),
     argument("--instance", metavar="N", type=positive, default=1, help="which one (--console)"),
     *CHANGE,
+    records=("name", "console", "instance"),
 )
 def run_start(arguments: argparse.Namespace) -> int:
     """Have the supervisor of this box start a process."""
@@ -116,7 +117,7 @@ def _run_here(arguments: argparse.Namespace) -> int:
     return exits.DONE if ended_well else exits.FAILED
 
 
-@NOUN.verb("launch.py process stop EventStreamGenerator", NAME, *CHANGE)
+@NOUN.verb("launch.py process stop EventStreamGenerator", NAME, *CHANGE, records=("name",))
 def run_stop(arguments: argparse.Namespace) -> None:
     """Have the supervisor of this box stop a process."""
     _switch_here(arguments, is_on=False)
@@ -137,14 +138,17 @@ def _switch_here(arguments: argparse.Namespace, *, is_on: bool) -> None:
         box.switch(at, arguments, at.project.settings.box_id, process.name, is_on=is_on)
 
 
-@NOUN.verb("launch.py process on SiteDailyAggregator", NAME, *CHANGE)
+@NOUN.verb("launch.py process on SiteDailyAggregator", NAME, *CHANGE, records=("name",))
 def run_on(arguments: argparse.Namespace) -> None:
     """Switch a process on, everywhere."""
     _switch(arguments, is_on=True)
 
 
 @NOUN.verb(
-    "launch.py process off SiteDailyAggregator --reason 'source is being moved'", NAME, *CHANGE
+    "launch.py process off SiteDailyAggregator --reason 'source is being moved'",
+    NAME,
+    *CHANGE,
+    records=("name",),
 )
 def run_off(arguments: argparse.Namespace) -> None:
     """Switch a process off, everywhere: no new jobs or runs of it."""
@@ -163,7 +167,7 @@ def _switch(arguments: argparse.Namespace, *, is_on: bool) -> None:
     _show_change(arguments, {"is_on": is_on}, change is not None, _on(is_on))
 
 
-@NOUN.verb("launch.py process trigger SiteDailyAggregator", NAME, *CHANGE)
+@NOUN.verb("launch.py process trigger SiteDailyAggregator", NAME, *CHANGE, records=("name",))
 def run_trigger(arguments: argparse.Namespace) -> None:
     """Have a managed process look at its jobs now; run a free-run process now."""
     from synergy.model.process import FreerunProcess
@@ -186,6 +190,7 @@ def run_trigger(arguments: argparse.Namespace) -> None:
     NAME,
     argument("trigger", metavar="TRIGGER", help="every N, at [D-]HH:MM, cron ..."),
     *CHANGE,
+    records=("name", "trigger"),
 )
 def run_interval(arguments: argparse.Namespace) -> None:
     """Change when a process looks at its jobs, or runs, by itself."""

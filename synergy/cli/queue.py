@@ -70,6 +70,7 @@ def _excerpt(body: bytes) -> str | None:
     "launch.py queue replay 17 18",
     argument("seqs", metavar="SEQ", nargs="*", type=positive, help="default: all"),
     *CHANGE,
+    records=("seqs",),
 )
 def run_replay(arguments: argparse.Namespace) -> None:
     """Send messages in quarantine to their queues again."""
@@ -92,6 +93,7 @@ def run_replay(arguments: argparse.Namespace) -> None:
     argument("--dead", action="store_true", help="those in quarantine"),
     YES,
     *CHANGE,
+    records=("queue", "dead"),
 )
 def run_purge(arguments: argparse.Namespace) -> None:
     """Drop all messages that wait in a queue, or those in quarantine."""

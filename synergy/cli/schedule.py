@@ -97,6 +97,7 @@ def _compact(value: object) -> object:
     FILE,
     argument("--enable", action="store_true", help="enable them at once"),
     *CHANGE,
+    records=("file", "enable"),
 )
 def run_add(arguments: argparse.Namespace) -> None:
     """Store the schedules of a file, all or none; disabled at first."""
@@ -116,7 +117,9 @@ def run_add(arguments: argparse.Namespace) -> None:
     _warn(added)
 
 
-@NOUN.verb("launch.py schedule edit nightly nightly.yaml", NAME, FILE, *CHANGE)
+@NOUN.verb(
+    "launch.py schedule edit nightly nightly.yaml", NAME, FILE, *CHANGE, records=("name", "file")
+)
 def run_edit(arguments: argparse.Namespace) -> None:
     """Replace a schedule by the one in a file; its runs are kept."""
     data = schedule_preview.read_one(arguments.file)
@@ -128,19 +131,19 @@ def run_edit(arguments: argparse.Namespace) -> None:
     _warn([edited])
 
 
-@NOUN.verb("launch.py schedule remove nightly --dry-run", NAME, *CHANGE)
+@NOUN.verb("launch.py schedule remove nightly --dry-run", NAME, *CHANGE, records=("name",))
 def run_remove(arguments: argparse.Namespace) -> None:
     """Remove a schedule; its runs are kept."""
     _change(arguments, "remove", "removed")
 
 
-@NOUN.verb("launch.py schedule enable nightly --dry-run", NAME, *CHANGE)
+@NOUN.verb("launch.py schedule enable nightly --dry-run", NAME, *CHANGE, records=("name",))
 def run_enable(arguments: argparse.Namespace) -> None:
     """Enable a schedule, which begins anew."""
     _change(arguments, "enable", "enabled")
 
 
-@NOUN.verb("launch.py schedule disable nightly --dry-run", NAME, *CHANGE)
+@NOUN.verb("launch.py schedule disable nightly --dry-run", NAME, *CHANGE, records=("name",))
 def run_disable(arguments: argparse.Namespace) -> None:
     """Disable a schedule; its pending jobs are dropped."""
     _change(arguments, "disable", "disabled")

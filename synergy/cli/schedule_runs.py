@@ -99,7 +99,7 @@ def run_pending(arguments: argparse.Namespace) -> None:
         schedule_tables.print_pending(pending)
 
 
-@VERBS.verb("launch.py schedule trigger nightly", NAME, *CHANGE)
+@VERBS.verb("launch.py schedule trigger nightly", NAME, *CHANGE, records=("name",))
 def run_trigger(arguments: argparse.Namespace) -> None:
     """Run a schedule now, regardless of its constraints."""
     with services() as at:
@@ -122,6 +122,7 @@ def run_trigger(arguments: argparse.Namespace) -> None:
     argument("--all", action="store_true", help="all that failed"),
     argument("--schedule", metavar="NAME", help="with --all: those of one schedule"),
     *CHANGE,
+    records=("id", "all", "schedule"),
 )
 def run_retry(arguments: argparse.Namespace) -> None:
     """Launch a failed run again, or all that failed."""
@@ -146,6 +147,7 @@ def run_retry(arguments: argparse.Namespace) -> None:
     "launch.py schedule cancel 5f0c9a... --dry-run",
     argument("id", metavar="RUN", help="a run, or the name of a one-off job"),
     *CHANGE,
+    records=("id",),
 )
 def run_cancel(arguments: argparse.Namespace) -> None:
     """Cancel a run that has not begun, or a one-off job."""

@@ -17,7 +17,7 @@ VERBS = Verbs()
 add = VERBS.add_to
 
 
-@VERBS.verb('launch.py shell\n>>> reads.why("SiteDailyAggregator", "2015051700")')
+@VERBS.verb('launch.py shell\n>>> reads.why("SiteDailyAggregator", "2015051700")', records=())
 def run_shell(_: argparse.Namespace) -> None:
     """Run a Python prompt with store, bus, queries and commands."""
     import code

@@ -27,7 +27,7 @@ NOUN = Noun(
 add = NOUN.add
 
 
-@NOUN.verb("launch.py store init", JSON, DRY_RUN)
+@NOUN.verb("launch.py store init", JSON, DRY_RUN, records=())
 def run_init(arguments: argparse.Namespace) -> None:
     """Make the store, if there is none."""
     from synergy import compose
@@ -68,7 +68,7 @@ def _print_status(status: StoreStatus) -> None:
         output.warn(warning)
 
 
-@NOUN.verb("launch.py store reset --yes", YES, JSON, DRY_RUN)
+@NOUN.verb("launch.py store reset --yes", YES, JSON, DRY_RUN, records=())
 def run_reset(arguments: argparse.Namespace) -> None:
     """Delete everything in the store, and make it anew."""
     from synergy import compose
@@ -125,6 +125,7 @@ def _refuse_while_boxes_report(project: Project) -> None:
     argument("file", metavar="FILE", type=Path),
     JSON,
     DRY_RUN,
+    records=("file",),
 )
 def run_backup(arguments: argparse.Namespace) -> None:
     """Copy the store into a new file, while others work."""

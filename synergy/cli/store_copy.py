@@ -26,6 +26,7 @@ VERBS = Verbs()
     argument("--to", dest="target", metavar="URL", required=True, help=URL_HELP),
     JSON,
     DRY_RUN,
+    records=("source", "target"),
 )
 def run_copy(arguments: argparse.Namespace) -> int:
     """Copy a store that is not in use into a new one, of any engine.

@@ -26,6 +26,7 @@ add = NOUN.add
     argument("--foreground", action="store_true", help="stay attached, until Ctrl-C"),
     JSON,
     DRY_RUN,
+    records=("foreground",),
 )
 def run_start(arguments: argparse.Namespace) -> int:
     """Start all processes of this box, and keep them alive."""
@@ -37,7 +38,7 @@ def run_start(arguments: argparse.Namespace) -> int:
     return _start(project, arguments, foreground=arguments.foreground)
 
 
-@NOUN.verb("launch.py supervisor stop", JSON, DRY_RUN)
+@NOUN.verb("launch.py supervisor stop", JSON, DRY_RUN, records=())
 def run_stop(arguments: argparse.Namespace) -> int:
     """Stop the supervisor and all its processes."""
     from synergy import compose
@@ -51,7 +52,7 @@ def run_stop(arguments: argparse.Namespace) -> int:
     return exits.DONE if report.is_stopped else exits.FAILED
 
 
-@NOUN.verb("launch.py supervisor restart", JSON, DRY_RUN)
+@NOUN.verb("launch.py supervisor restart", JSON, DRY_RUN, records=())
 def run_restart(arguments: argparse.Namespace) -> int:
     """Stop everything, then start it again."""
     from synergy import compose

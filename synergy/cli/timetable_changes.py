@@ -29,6 +29,7 @@ VERBS = Verbs()
     PROCESS,
     RANGE,
     *CHANGE,
+    records=("process", "range"),
 )
 def run_reprocess(arguments: argparse.Namespace) -> None:
     """Start jobs over, with all that was made from them."""
@@ -40,6 +41,7 @@ def run_reprocess(arguments: argparse.Namespace) -> None:
     PROCESS,
     RANGE,
     *CHANGE,
+    records=("process", "range"),
 )
 def run_skip(arguments: argparse.Namespace) -> None:
     """Skip unfinished jobs, with their descendants and dependants."""
@@ -51,6 +53,7 @@ def run_skip(arguments: argparse.Namespace) -> None:
     PROCESS,
     RANGE,
     *CHANGE,
+    records=("process", "range"),
 )
 def run_retry(arguments: argparse.Namespace) -> None:
     """Try failed jobs again, with a fresh budget of attempts."""
@@ -62,6 +65,7 @@ def run_retry(arguments: argparse.Namespace) -> None:
     PROCESS,
     RANGE,
     *CHANGE,
+    records=("process", "range"),
 )
 def run_acknowledge(arguments: argparse.Namespace) -> None:
     """Acknowledge jobs that were given up: they count as skipped from now on."""
@@ -109,6 +113,7 @@ def _touched_json(touched: Touched) -> dict[str, object]:
     "launch.py timetable extend --from 2015010100",
     argument("--from", dest="first", metavar="TIMEPERIOD", required=True),
     *CHANGE,
+    records=("first",),
 )
 def run_extend(arguments: argparse.Namespace) -> None:
     """Move the first hour of the timetable to an earlier one."""

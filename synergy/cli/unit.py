@@ -81,13 +81,13 @@ def run_log(arguments: argparse.Namespace) -> None:
         output.say(f"{output.instant(line.at)} attempt {line.attempt} {line.level}: {text}")
 
 
-@NOUN.verb("launch.py unit cancel 5f0c9a... --dry-run", ID, *CHANGE)
+@NOUN.verb("launch.py unit cancel 5f0c9a... --dry-run", ID, *CHANGE, records=("id",))
 def run_cancel(arguments: argparse.Namespace) -> None:
     """Cancel a unit that is not finished; its job is failed, its run canceled."""
     _move(arguments, UnitState.CANCELED)
 
 
-@NOUN.verb("launch.py unit retry 5f0c9a... --dry-run", ID, *CHANGE)
+@NOUN.verb("launch.py unit retry 5f0c9a... --dry-run", ID, *CHANGE, records=("id",))
 def run_retry(arguments: argparse.Namespace) -> None:
     """Hand out a failed unit again at once, and reset its count of failures."""
     _move(arguments, UnitState.REQUESTED)

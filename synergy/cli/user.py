@@ -51,6 +51,7 @@ def _lifetime(text: str) -> timedelta:
     FROM_STDIN,
     JSON,
     DRY_RUN,
+    records=("name", "role"),
 )
 def run_add(arguments: argparse.Namespace) -> None:
     """Add a user; asks for a password."""
@@ -66,7 +67,7 @@ def run_add(arguments: argparse.Namespace) -> None:
     _show_change(arguments, facts, f"{name} may log in as {role.value}")
 
 
-@NOUN.verb("launch.py user password anna", NAME, FROM_STDIN, JSON, DRY_RUN)
+@NOUN.verb("launch.py user password anna", NAME, FROM_STDIN, JSON, DRY_RUN, records=("name",))
 def run_password(arguments: argparse.Namespace) -> None:
     """Change a user's password; ends the user's sessions."""
     file, _ = _users_file()
@@ -84,6 +85,7 @@ def run_password(arguments: argparse.Namespace) -> None:
     argument("role", choices=ROLES, help="what the user may do"),
     JSON,
     DRY_RUN,
+    records=("name", "role"),
 )
 def run_role(arguments: argparse.Namespace) -> None:
     """Change a user's role; ends the user's sessions."""
@@ -139,7 +141,7 @@ def run_list(arguments: argparse.Namespace) -> None:
         )
 
 
-@NOUN.verb("launch.py user remove anna", NAME, JSON, DRY_RUN)
+@NOUN.verb("launch.py user remove anna", NAME, JSON, DRY_RUN, records=("name",))
 def run_remove(arguments: argparse.Namespace) -> None:
     """Remove a user and the user's tokens; ends the user's sessions."""
     file, _ = _users_file()
@@ -164,6 +166,7 @@ def run_remove(arguments: argparse.Namespace) -> None:
     argument("--revoke", metavar="ID", help="revoke this token"),
     JSON,
     DRY_RUN,
+    records=("name", "scope", "label", "revoke"),
 )
 def run_token(arguments: argparse.Namespace) -> None:
     """Make a token for a program, or revoke one."""

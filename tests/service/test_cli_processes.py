@@ -132,7 +132,7 @@ def test_running_a_process_imports_no_other_family_of_commands():
     families = {name for name in loaded if name.startswith("synergy.cli.")}
     assert families == {
         f"synergy.cli.{name}"
-        for name in ("main", "exits", "options", "output", "process", "services")
+        for name in ("main", "exits", "options", "output", "process", "recording", "services")
     }
     assert not {
         name

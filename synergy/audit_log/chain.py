@@ -1,0 +1,120 @@
+"""Verifies the chain of an audit log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from hashlib import sha256
+
+from synergy.audit_log.entry import START, Act, Entry, decode
+
+HEALED = "audit-log heal"
+"""The action of the entry that closes a torn line, which then stays as it is."""
+
+
+def healing(torn: bytes) -> Act:
+    """The act that closes a torn line."""
+    return Act("synergy", "", "", HEALED, {"torn": sha256(torn).hexdigest()})
+
+
+@dataclass(slots=True)
+class Verified:
+    """What a verification found. Faults mean that the log is not as it was written.
+
+    Remarks are gaps that are told by the log itself: a torn line, earlier files that are not there.
+    """
+
+    entries: int = 0
+    first: int | None = None
+    head: Entry | None = None
+    faults: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+
+    @property
+    def is_whole(self) -> bool:
+        return not self.faults
+
+
+def verify(lines: Iterable[tuple[str, bytes]], kept_head: str = "") -> Verified:
+    """Verifies lines, which have their place and end with a line feed.
+
+    `kept_head` is the hash of an entry that was kept elsewhere, and has to be among them.
+    """
+    walk = _Walk(Verified(), kept_head)
+    for place, line in lines:
+        walk.pass_(place, line)
+    walk.end()
+    return walk.found
+
+
+@dataclass(slots=True)
+class _Walk:
+    """The state between two lines. `damage` are the lines since the last one that was whole."""
+
+    found: Verified
+    wanted: str
+    damage: bytes = b""
+    damaged: str = ""
+    is_after_fault: bool = False
+
+    def pass_(self, place: str, line: bytes) -> None:
+        try:
+            entry = decode(line)
+        except ValueError:
+            self.damaged = self.damaged or place
+            self.damage += line
+            return
+        self._judge_damage(entry)
+        self._judge_link(place, entry)
+        self.found.entries += 1
+        self.found.head = entry
+        if entry.hash == self.wanted:
+            self.wanted = ""
+
+    def end(self) -> None:
+        if self.damage and not self.damage.endswith(b"\n"):
+            self.found.remarks.append(
+                f"{self.damaged}: the last line is torn: its act is lost; the next one heals it"
+            )
+        elif self.damage:
+            self._fault(f"{self.damaged}: the line was changed")
+        if self.wanted:
+            self._fault(f"no entry has the hash {self.wanted}: entries were removed or rewritten")
+
+    def _judge_damage(self, entry: Entry) -> None:
+        torn = self.damage.removesuffix(b"\n")
+        is_healing = entry.action == HEALED
+        if is_healing and torn and b"\n" not in torn and entry.object == healing(torn).object:
+            self.found.remarks.append(
+                f"{self.damaged}: a line is torn, which entry {entry.seq} tells: its act is lost"
+            )
+        elif self.damage:
+            self._fault(f"{self.damaged}: the line was changed, or inserted")
+        elif is_healing:
+            self._fault(f"the torn line before entry {entry.seq} was removed")
+        self.damage, self.damaged = b"", ""
+
+    def _judge_link(self, place: str, entry: Entry) -> None:
+        last = self.found.head
+        if last is None:
+            self.found.first = entry.seq
+            self._judge_first(place, entry)
+        elif (entry.previous, entry.seq) != (last.hash, last.seq + 1) and not self.is_after_fault:
+            self._fault(
+                f"{place}: entry {entry.seq} does not follow entry {last.seq}: "
+                "an entry was removed, inserted or moved"
+            )
+        self.is_after_fault = False
+
+    def _judge_first(self, place: str, entry: Entry) -> None:
+        if (entry.seq == 1) != (entry.previous == START):
+            self._fault(f"{place}: entry {entry.seq} cannot be the first")
+        elif entry.seq != 1:
+            self.found.remarks.append(
+                f"it begins with entry {entry.seq}; the entry before has the hash {entry.previous}"
+            )
+
+    def _fault(self, text: str) -> None:
+        """Notes a fault; the line after a changed one cannot fit, and is not a second one."""
+        self.found.faults.append(text)
+        self.is_after_fault = True

@@ -1,0 +1,110 @@
+"""A line of the audit log. Its hash covers that of the line before, so that lines are a chain."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Any, Final
+
+from synergy.runtime.masking import mask
+
+START: Final = "0" * 64
+"""What the first line has for the hash of the line before."""
+LONGEST: Final = 200  # characters of a text
+MOST: Final = 16  # texts of an object
+_HASH: Final = b',"hash":"'
+
+BEGUN, DONE, REFUSED, FAILED = "begun", "done", "refused", "failed"
+"""Results. An act that has begun and has no other line may or may not be done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """Who does what. `via` says how `who` was recognized, `source` is an address or a terminal.
+
+    `action` is a command (`process off`) or a route (`POST /api/v1/jobs/skip`), and `object` holds
+    what it is about, without secrets. Long texts are cut.
+    """
+
+    who: str
+    via: str
+    source: str
+    action: str
+    object: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A line: an act and its result; `of` is the number of the line with which the act began."""
+
+    seq: int
+    at: str
+    who: str
+    via: str
+    source: str
+    action: str
+    object: dict[str, str]
+    result: str
+    detail: str
+    of: int | None
+    previous: str
+    hash: str = ""
+
+    @property
+    def line(self) -> bytes:
+        """The line, which ends with the hash of everything before the hash."""
+        return b"".join((self._text, _HASH, self.hash.encode(), b'"}\n'))
+
+    @property
+    def _text(self) -> bytes:
+        facts = asdict(self)
+        del facts["hash"]
+        return json.dumps(facts, separators=(",", ":")).encode()[:-1]
+
+    def hashed(self) -> Entry:
+        """The same entry with its hash."""
+        return Entry(**{**asdict(self), "hash": sha256(self._text).hexdigest()})
+
+
+def follow(
+    last: Entry | None,
+    now: datetime,
+    act: Act,
+    result: str,
+    detail: str = "",
+    of: int | None = None,
+) -> Entry:
+    """The entry after `last`; None: the first."""
+    return Entry(
+        seq=1 if last is None else last.seq + 1,
+        at=now.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        who=_cut(act.who),
+        via=_cut(act.via),
+        source=_cut(act.source),
+        action=_cut(act.action),
+        object={_cut(key): _cut(text) for key, text in list(act.object.items())[:MOST]},
+        result=result,
+        detail=_cut(detail),
+        of=of,
+        previous=START if last is None else last.hash,
+    ).hashed()
+
+
+def decode(line: bytes) -> Entry:
+    """The entry of a line; raises ValueError if it is damaged, or was changed in any byte."""
+    text, _, rest = line.rpartition(_HASH)
+    if not line.endswith(b'"}\n') or rest != b'%s"}\n' % sha256(text).hexdigest().encode():
+        raise ValueError("the hash of the line is not that of its text")
+    facts: Any = json.loads(line)
+    try:
+        return Entry(**facts)
+    except TypeError as error:
+        raise ValueError(f"the line is no entry: {error}") from error
+
+
+def _cut(text: str) -> str:
+    shown = mask(text)
+    return shown if len(shown) <= LONGEST else f"{shown[: LONGEST - 3]}..."
