@@ -1,7 +1,7 @@
 """A slow reference for due times: it walks through time and reads the clock of the zone.
 
-It shares nothing with the code under test: lines are drawn as a text together with what the
-text means, worked out here, and the only arithmetic is adding one step to an instant in UTC.
+It shares nothing with the code under test: each line is drawn as a text together with a predicate
+for its local times, and the only arithmetic is adding one step to an instant in UTC.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Short builders of schedules and of the events that happen to them."""
+"""Builders of schedules and of the events that they receive."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Life:
         return self._new(pass_time(self.definition, self._stored(), now))
 
     def catch_up(self, now: datetime) -> list[Made]:
-        """Passes time until nothing is left to do by now."""
+        """Passes time until nothing more is due."""
         made = self.pass_time(now)
         while (wakes := self.wake_at()) is not None and wakes <= now:
             before = self.progress

@@ -14,7 +14,7 @@ from tests.unit.schedule.kit import DAY, SECOND, Life, a_schedule, at, runs, tim
 
 @pytest.fixture
 def small(monkeypatch):
-    """Lowers the limits for due times at a time and for own records."""
+    """Lowers the number of due times per decision, and of those with own records."""
     monkeypatch.setattr(catchup, "STEP", 8)
     monkeypatch.setattr(catchup, "EACH", 10)
 
@@ -46,7 +46,7 @@ def test_due_times_have_own_records_up_to_twice_the_limit(small):
     assert [one.due_at for one in made[1:]] == [at(f"00:{minute:02}") for minute in range(7, 22)]
 
 
-def test_the_newest_due_times_run_also_at_uneven_spacing(small):
+def test_the_newest_due_times_are_run_if_their_spacing_is_uneven(small):
     # Each minute until one o'clock, then each hour: those of 00:53 to 00:59 are among the newest.
     lines = AnyOf((times("cron * 0 * * *"), times("cron 0 * * * *")))
     life = Life(a_schedule(lines, catchup_max=10), DAY)
@@ -62,7 +62,7 @@ def test_the_newest_due_times_run_also_at_uneven_spacing(small):
 def test_the_catch_up_policy_holds_across_decisions(small):
     life = Life(a_schedule(times("every 60"), catchup_max=12), DAY)
     made = []
-    for expected in (8, 9):  # the last nine are not split into eight and one
+    for expected in (8, 9):  # the last decision takes nine: no single one is left
         step = life.pass_time(at("00:17"))
         assert len(step) == expected
         assert all(one.in_turn for one in runs(step))
@@ -72,7 +72,7 @@ def test_the_catch_up_policy_holds_across_decisions(small):
 
 
 @pytest.mark.parametrize("policy", [CatchUp.LATEST, CatchUp.NONE])
-def test_the_policies_latest_and_none_run_one_at_most(small, policy):
+def test_catch_up_latest_and_none_run_at_most_one_due_time(small, policy):
     life = Life(a_schedule(times("every 60"), catchup=policy), DAY)
     made = life.catch_up(at("00:45"))
     assert [one.due_at for one in runs(made)] == [at("00:45")]

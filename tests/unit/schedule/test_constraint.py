@@ -1,4 +1,4 @@
-"""Constraints: each, several together, and their reasons."""
+"""Run constraints: each one, several together, and their reasons."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.unit.schedule.constraint_kit import ABORT, MET, NOON, TOMORROW, WAIT,
 from tests.unit.schedule.kit import HOUR, MINUTE, at
 
 
-def test_without_constraints_a_job_is_launched():
+def test_a_run_without_constraints_is_launched():
     found = judge(of(), a_run(), facts(), NOON)
     assert (found.verdict, found.reasons, found.again_at, found.awaits) == (
         MET, (), None, frozenset(),
@@ -57,7 +57,7 @@ LAUNCHES = {"launches": (at("11:50"), at("11:40"), at("11:00"))}
         (Delay(MINUTE), {}, NOON, WAIT, at("12:01"), ()),
         (Delay(MINUTE), {}, at("12:01") - TICK, WAIT, at("12:01"), ()),
         (Delay(MINUTE), {}, at("12:01"), MET, None, ()),
-        # since the last run: active, or succeeded less than so long ago
+        # since the last run: active, or succeeded within the duration
         (SinceLastRun(HOUR), AGO, at("12:00") - TICK, ABORT, None, ()),
         (SinceLastRun(HOUR), AGO, at("12:00"), MET, None, ()),
         (SinceLastRun(HOUR), {}, NOON, MET, None, ()),  # failures are no success
@@ -69,7 +69,7 @@ LAUNCHES = {"launches": (at("11:50"), at("11:40"), at("11:00"))}
             SinceLastRun(HOUR, WhenUnmet.WAIT), {**AGO, "active_of_schedule": 1}, NOON, WAIT,
             TOMORROW, ("schedule:s",),
         ),
-        # at most n within a window that rolls
+        # at most n within a sliding window
         (AtMost(3, HOUR), LAUNCHES, at("12:00") - TICK, WAIT, at("12:00"), ()),
         (AtMost(3, HOUR), LAUNCHES, at("12:00"), MET, None, ()),
         (AtMost(2, HOUR), LAUNCHES, NOON, WAIT, at("12:40"), ()),
@@ -92,18 +92,20 @@ LAUNCHES = {"launches": (at("11:50"), at("11:40"), at("11:00"))}
         (TimeWindow(time(22), time(6)), {}, at("22:00"), MET, None, ()),
         (TimeWindow(time(22), time(6)), {}, at("05:59:59") + timedelta(days=1), MET, None, ()),
         (TimeWindow(time(13), time(12)), {}, NOON, WAIT, at("13:00"), ()),
-        # 12:00Z is 08:00 in New York in March, after the clock was set on the 8th
+        # 12:00Z is 08:00 in New York in March, after the clock change of the 8th
         (TimeWindow(time(8), time(9), "America/New_York"), {}, NOON, MET, None, ()),
         (TimeWindow(time(9), time(10), "America/New_York"), {}, NOON, WAIT, at("13:00"), ()),
     ],
 )  # fmt: skip
-def test_each_constraint_has_its_verdict(constraint, known, now, verdict, again_at, awaits):
+def test_a_constraint_yields_its_verdict_and_time_of_reevaluation(
+    constraint, known, now, verdict, again_at, awaits
+):
     found = judge(of(constraint), a_run(), facts(**known), now)
     assert (found.verdict, found.again_at, found.awaits) == (verdict, again_at, frozenset(awaits))
     assert len(found.reasons) == (0 if verdict is MET else 1)
 
 
-def test_any_abort_aborts_and_all_reasons_are_kept():
+def test_one_aborting_constraint_aborts_the_run_and_all_reasons_are_reported():
     definition = of(Delay(HOUR), Load(1.0), Concurrency(1))
     waits = judge(definition, a_run(), facts(load=2.0), NOON)
     assert (waits.verdict, waits.again_at, waits.awaits) == (WAIT, at("13:00"), {"load"})
@@ -116,7 +118,7 @@ def test_any_abort_aborts_and_all_reasons_are_kept():
     assert aborts.reasons == (*waits.reasons, "1 of at most 1 runs of program W are active")
 
 
-def test_each_unmet_constraint_has_a_reason_in_words():
+def test_each_unmet_constraint_has_a_readable_reason():
     definition = of(
         TimeWindow(time(22), time(6), "Europe/Berlin"),
         SinceLastRun(2 * HOUR),
@@ -158,7 +160,7 @@ def test_numbers_and_instants_in_reasons_are_rounded():
     assert crowded.reasons == ("2,000,000 messages wait in the queue, above 1,500,000",)
 
 
-def test_a_waiting_run_is_judged_again_when_a_window_closes():
+def test_a_waiting_run_is_reevaluated_when_a_window_closes():
     definition = of(Delay(4 * HOUR), TimeWindow(time(9), time(14), when_unmet=WhenUnmet.ABORT))
     found = judge(definition, a_run(), facts(), NOON)
     assert (found.verdict, found.again_at) == (WAIT, at("14:00"))

@@ -48,7 +48,7 @@ from tests.unit.schedule.kit import HOUR, HOURLY, MINUTE, a_schedule, at
         (TimeoutPolicy.FORCE, TOMORROW, MET),
     ],
 )
-def test_the_timeout_comes_before_the_constraints(policy, now, verdict):
+def test_the_timeout_takes_precedence_over_constraints(policy, now, verdict):
     definition = of(Load(1.0), timeout_policy=policy)
     found = judge(definition, a_run(), facts(load=2.0), now)
     assert found.verdict is verdict
@@ -56,11 +56,11 @@ def test_the_timeout_comes_before_the_constraints(policy, now, verdict):
         assert found.reasons == ("timed out: not launched within 1d",)
 
 
-def test_a_job_times_out_even_if_it_could_be_launched():
+def test_a_run_times_out_even_if_its_constraints_are_met():
     assert judge(of(), a_run(), facts(), TOMORROW).verdict is ABORT
 
 
-def test_force_launches_a_timed_out_job_that_would_be_aborted():
+def test_force_launches_a_timed_out_run_despite_an_aborting_constraint():
     definition = of(Concurrency(1), timeout=HOUR, timeout_policy=TimeoutPolicy.FORCE)
     assert judge(definition, a_run(), facts(active_of_program=1), at("13:00")).verdict is MET
 
@@ -78,7 +78,7 @@ def test_force_launches_a_timed_out_job_that_would_be_aborted():
         ("trigger:abc", MET, ()),
     ],
 )
-def test_a_worker_program_runs_once_at_a_time(key, verdict, awaits):
+def test_a_schedule_of_a_worker_has_one_active_run_at_most(key, verdict, awaits):
     definition = a_schedule(HOURLY)
     found = judge(definition, a_run(key), facts(active_of_schedule=1), NOON)
     assert (found.verdict, found.awaits) == (verdict, frozenset(awaits))
@@ -95,12 +95,12 @@ def test_a_concurrency_constraint_replaces_the_limit_of_one_run():
     assert judge(other, a_run(), known, NOON).verdict is MET
 
 
-def test_deliveries_may_run_at_the_same_time():
+def test_deliveries_of_a_schedule_may_be_active_together():
     assert judge(of(), a_run(), facts(active_of_schedule=3), NOON).verdict is MET
 
 
 @pytest.mark.parametrize("program", [WEB, a_schedule(HOURLY).program])
-def test_a_serial_run_waits_for_the_previous_run_only(program):
+def test_a_run_in_turn_waits_only_for_the_run_before_it(program):
     definition = of(Concurrency(1), SinceLastRun(MINUTE), program=program)
     run = a_run(detail=RunDetail(in_turn=True))
     known = facts(active_of_schedule=1, active_of_program=1)
@@ -151,7 +151,7 @@ FACTS = st.builds(
     key=st.sampled_from(["due:x", "events:e1"]), is_worker=st.booleans(),
     in_turn=st.booleans(), policy=st.sampled_from(TimeoutPolicy),
 )  # fmt: skip
-def test_a_waiting_run_is_asked_again_when_time_changes_the_answer(
+def test_a_waiting_run_is_reevaluated_exactly_when_time_changes_its_judgement(
     constraints, known, minutes, key, is_worker, in_turn, policy
 ):
     fields = {} if is_worker else {"program": WEB}

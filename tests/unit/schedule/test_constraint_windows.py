@@ -1,4 +1,4 @@
-"""Windows of local time where clocks are set, against a reference that walks through minutes."""
+"""Windows of local time across clock changes, against a reference that walks through minutes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from synergy.schedule.definition import TimeWindow
 from synergy.schedule.time_window import is_open, next_change
 from tests.unit.schedule.kit import MINUTE
 
-# Zones, and a day around which their clock is set.
+# Zones, and a day near a clock change.
 CHANGES = [
     ("UTC", datetime(2026, 3, 29, tzinfo=UTC)),
     ("Europe/Berlin", datetime(2026, 3, 29, 1, tzinfo=UTC)),
@@ -27,14 +27,14 @@ CHANGES = [
 
 
 def shows(window: TimeWindow, at: datetime) -> bool:
-    """Whether the minute that the clock shows is one of the window's, counted from its start."""
+    """Whether the local minute lies in the window, counted from its start."""
     clock = at.astimezone(ZoneInfo(window.zone))
     first, last = (edge.hour * 60 + edge.minute for edge in (window.start, window.end))
     return (clock.hour * 60 + clock.minute - first) % 1440 < (last - first) % 1440
 
 
 def walked(window: TimeWindow, now: datetime) -> datetime:
-    """The first later minute at which the clock is on the other side."""
+    """The first later minute at which the window opens or closes."""
     later = now.replace(second=0, microsecond=0)
     while shows(window, later) == shows(window, now):
         later += MINUTE
@@ -44,7 +44,7 @@ def walked(window: TimeWindow, now: datetime) -> datetime:
 @pytest.mark.parametrize(
     ("zone", "start", "end", "now", "expected"),
     [
-        # Berlin, 2026-03-29: 02:00 to 03:00 is left out, at 01:00Z
+        # Berlin, 2026-03-29: 02:00 to 03:00 does not exist, at 01:00Z
         ("Europe/Berlin", "02:15", "02:45", "2026-03-29T00:00Z", "2026-03-30T00:15Z"),
         ("Europe/Berlin", "02:30", "03:30", "2026-03-29T00:00Z", "2026-03-29T01:00Z"),
         ("Europe/Berlin", "01:30", "02:30", "2026-03-29T00:45Z", "2026-03-29T01:00Z"),
@@ -62,7 +62,7 @@ def walked(window: TimeWindow, now: datetime) -> datetime:
         ("UTC", "18:00", "00:00", "2026-03-10T18:00Z", "2026-03-11T00:00Z"),
     ],
 )
-def test_the_next_change(zone, start, end, now, expected):
+def test_the_next_change_is_when_a_window_opens_or_closes(zone, start, end, now, expected):
     window = TimeWindow(time.fromisoformat(start), time.fromisoformat(end), zone)
     assert next_change(window, datetime.fromisoformat(now)) == datetime.fromisoformat(expected)
 
@@ -74,7 +74,7 @@ def test_the_next_change(zone, start, end, now, expected):
     minutes=st.integers(-2880, 1440),
     seconds=st.integers(0, 59),
 )
-def test_windows_agree_with_a_walk_over_all_minutes(place, start, length, minutes, seconds):
+def test_windows_equal_a_walk_over_all_minutes(place, start, length, minutes, seconds):
     zone, change = place
     edges = [time(minute // 60, minute % 60) for minute in (start, (start + length) % 1440)]
     window = TimeWindow(*edges, zone)

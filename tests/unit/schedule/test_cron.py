@@ -1,4 +1,4 @@
-"""Both dialects of cron: what their fields mean, and how they are printed back."""
+"""Both dialects of cron: the due times of lines, and their canonical form."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def cron(text: str) -> Cron:
 
 
 def first(text: str, count: int, start: str = "2026-01-01") -> list[str]:
-    """The first due instants from the begin of that day on, as ISO 8601 without the zone."""
+    """The first due instants from the beginning of that day on, as ISO 8601 without the zone."""
     instant = datetime.fromisoformat(start).replace(tzinfo=UTC) - SECOND
     found = []
     for _ in range(count):
@@ -151,7 +151,7 @@ def test_lines_with_a_repeating_field_follow_elapsed_time(text: str, is_rhythm: 
     assert cron(text).is_rhythm is is_rhythm
 
 
-# Days that depend on the month, against the meaning of each, worked out from a whole month.
+# Days that depend on the month, against a reference that looks at the whole month.
 
 Drawn = tuple[str, Callable[[date], bool]]
 WEEKDAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")  # Quartz: 1 to 7
@@ -200,9 +200,7 @@ weeks_days = st.one_of(
     ),
     st.dates(date(1999, 1, 1), date(2030, 1, 1)),
 )
-def test_days_of_quartz_agree_with_a_walk_over_all_days(
-    line: tuple[str, list[Drawn]], start: date
-) -> None:
+def test_quartz_days_equal_a_walk_over_all_days(line: tuple[str, list[Drawn]], start: date) -> None:
     form, drawn = line
     trigger = cron("0 0 0 " + form.format(",".join(text for text, _ in drawn)))
     assert parse(str(trigger)) == trigger

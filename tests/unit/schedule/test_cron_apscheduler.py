@@ -1,4 +1,4 @@
-"""Due times are those of APScheduler where both mean the same: UTC, and one day field free."""
+"""Due times equal APScheduler's where the rules are equal: in UTC, with one day field `*`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines that are refused, each with its own reason."""
+"""Malformed cron lines are refused, each with its reason."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ REFUSED = [
     ("0 0 0 1 1 ? 2027 8", "not 8"),
     ("@reboot", "'@reboot' is none of @hourly, @daily"),
     ("@daily 5", "not 2"),
-    # one dialect in the other
+    # parts of the other dialect
     ("0 0 ? * 1", "'?' in the day of month is Quartz: that takes six or seven fields"),
     ("0 0 * * ?", "'?' in the day of week is Quartz"),
     ("0 0 L * *", "'L' in the day of month is Quartz"),

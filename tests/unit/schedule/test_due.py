@@ -1,4 +1,4 @@
-"""When schedules are due where clocks are set forward and back."""
+"""When schedules are due across clock changes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def due(text: str, zone: str, after: str) -> Due:
     return found
 
 
-# The table of the reliability rules: an expression, its zone, from when, all that is due until.
+# Expression, zone, beginning, and all due times until an end.
 VECTORS = [
     ("cron 30 2 * * *", "Europe/Berlin", "2026-03-28T12:00", "2026-03-30T12:00",
      ["2026-03-29T01:00", "2026-03-30T00:30"]),
@@ -52,16 +52,16 @@ VECTORS = [
     ("cron 0 9 29 2 *", "UTC", "2026-01-01T00:00", "2031-01-01T00:00",
      ["2028-02-29T09:00"]),
 ]  # fmt: skip
-# Further cases, which are not in the table.
+# Further cases, in the same form.
 MORE = [
-    # A rhythm does not make up for skipped local times, and repeated ones are due twice.
+    # `*` in minutes or hours: skipped local times are not due, repeated ones are due twice.
     ("cron */30 2 * * *", "Europe/Berlin", "2026-03-28T12:00", "2026-03-30T12:00",
      ["2026-03-30T00:00", "2026-03-30T00:30"]),
     ("cron */30 2 * * *", "Europe/Berlin", "2026-10-24T12:00", "2026-10-25T12:00",
      ["2026-10-25T00:00", "2026-10-25T00:30", "2026-10-25T01:00", "2026-10-25T01:30"]),
     ("cron 0 * * * *", "Australia/Lord_Howe", "2026-10-03T14:00", "2026-10-03T17:00",
      ["2026-10-03T14:30", "2026-10-03T16:00", "2026-10-03T17:00"]),
-    # Quartz: `0/30` is `*/30`; seconds with `*` are a rhythm too.
+    # Quartz: `0/30` is `*/30`; the same holds for `*` in seconds.
     ("cron 0 0/30 2 * * ?", "Europe/Berlin", "2026-03-28T12:00", "2026-03-30T00:10",
      ["2026-03-30T00:00"]),
     ("cron 0/30 30 2 * * ?", "Europe/Berlin", "2026-10-25T00:00", "2026-10-25T12:00",
@@ -101,7 +101,7 @@ MORE = [
 
 
 @pytest.mark.parametrize(("text", "zone", "after", "until", "expected"), VECTORS + MORE)
-def test_due_times_around_changes_of_the_clock(
+def test_due_times_across_clock_changes(
     text: str, zone: str, after: str, until: str, expected: list[str]
 ) -> None:
     found = dues(parse(text), ZoneInfo(zone), utc(after), utc(until), 100)
@@ -144,20 +144,20 @@ def test_due_times_around_changes_of_the_clock(
         ("every 3600", "Europe/Berlin", "2026-10-25T00:30", ""),
     ],
 )  # fmt: skip
-def test_changes_of_the_clock_are_explained_in_a_remark(
+def test_a_remark_explains_the_effect_of_a_clock_change(
     text: str, zone: str, after: str, remark: str
 ) -> None:
     assert due(text, zone, after).remark == remark
 
 
-def test_the_remark_names_the_next_day_if_a_gap_ends_there() -> None:
+def test_the_remark_names_the_next_day_if_the_gap_ends_on_it() -> None:
     # Nuuk sets its clocks forward at 23:00, to 00:00.
     found = due("cron 30 23 * * *", "America/Nuuk", "2025-03-29T12:00")
     assert found.at == utc("2025-03-30T01:00")
     assert found.remark == "23:30 does not exist on 2025-03-29, runs at 00:00 on 2025-03-30"
 
 
-def test_the_local_time_is_what_the_clock_shows() -> None:
+def test_the_local_time_of_a_due_time_is_what_the_clock_shows() -> None:
     moved = due("cron 30 2 * * *", "Europe/Berlin", "2026-03-28T12:00")
     assert moved.local is not None
     assert moved.local.isoformat() == "2026-03-29T03:00:00+02:00"
@@ -178,7 +178,7 @@ def test_the_local_time_is_what_the_clock_shows() -> None:
         ("cron 0 0 */12 * * ?", "2026-10-25T11:00"),
     ],
 )
-def test_a_repeated_local_time_is_due_in_its_first_pass_only(
+def test_a_repeated_local_time_is_due_the_first_time_only(
     text: str, expected: str, after: str
 ) -> None:
     assert due(text, "Europe/Berlin", after).at == utc(expected)

@@ -34,7 +34,7 @@ def known_changes(zone: str) -> list[datetime]:
 
 @st.composite
 def windows(draw: st.DrawFn, longest: timedelta) -> tuple[ZoneInfo, datetime, datetime]:
-    """A zone and a stretch of time, mostly with a setting of the clock in it."""
+    """A zone and a span of time, mostly with a clock change in it."""
     zone = draw(st.sampled_from(ZONES))
     around = known_changes(zone) or [datetime(2026, 1, 1, tzinfo=UTC)]
     minutes = draw(st.integers(0, longest // MINUTE))
@@ -69,7 +69,7 @@ shares = st.floats(0, 1, exclude_max=True)
 
 @settings(deadline=None, max_examples=250)
 @given(st.one_of(unix_lines(), at_lines()), windows(timedelta(days=1)), shares)
-def test_lines_without_seconds_agree_with_a_walk_over_minutes(
+def test_lines_without_seconds_equal_a_walk_over_minutes(
     line: Line, window: tuple[ZoneInfo, datetime, datetime], share: float
 ) -> None:
     check(line, window, MINUTE, share)
@@ -77,7 +77,7 @@ def test_lines_without_seconds_agree_with_a_walk_over_minutes(
 
 @settings(deadline=None, max_examples=80)
 @given(quartz_lines(), windows(timedelta(hours=3)), shares)
-def test_lines_with_seconds_agree_with_a_walk_over_seconds(
+def test_lines_with_seconds_equal_a_walk_over_seconds(
     line: Line, window: tuple[ZoneInfo, datetime, datetime], share: float
 ) -> None:
     check(line, window, SECOND, share)
@@ -90,6 +90,8 @@ def test_lines_with_seconds_agree_with_a_walk_over_seconds(
         lambda minutes: datetime(2011, 12, 28, 9, tzinfo=UTC) + minutes * MINUTE
     ),
 )
-def test_the_day_that_samoa_skipped(line: Line, start: datetime) -> None:
+def test_due_times_on_the_day_that_samoa_skipped_equal_a_walk_over_minutes(
+    line: Line, start: datetime
+) -> None:
     window = ZoneInfo("Pacific/Apia"), start, start + timedelta(days=2)
     check(line, window, MINUTE, 0)

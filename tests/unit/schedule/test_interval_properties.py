@@ -63,7 +63,9 @@ def calendar_intervals(draw: st.DrawFn, start: st.SearchStrategy[date]) -> Calen
 
 @settings(max_examples=300)
 @given(calendar_intervals(days), st.integers(-400, 2000))
-def test_the_dates_of_a_calendar_interval(trigger: CalendarInterval, ahead: int) -> None:
+def test_the_next_date_of_a_calendar_interval_equals_a_walk_from_its_start(
+    trigger: CalendarInterval, ahead: int
+) -> None:
     after = datetime.combine(trigger.start, time(12), UTC) + ahead * DAY
     until = after + 1200 * DAY
     found = [due.at for due in dues(trigger, ZoneInfo("UTC"), after, until, MANY)]
@@ -75,7 +77,7 @@ def test_the_dates_of_a_calendar_interval(trigger: CalendarInterval, ahead: int)
 
 @st.composite
 def around_changes(draw: st.DrawFn) -> tuple[CalendarInterval, ZoneInfo, datetime]:
-    """A trigger that is due on a day near a change of the clock, and where its window starts."""
+    """A trigger that is due on a day near a clock change, and the start of its window."""
     name = draw(st.sampled_from(ZONES))
     start = draw(st.sampled_from(CHANGES[name])) - draw(st.integers(0, 1440)) * MINUTE
     day = start.astimezone(ZoneInfo(name)).date() + draw(st.integers(0, 2)) * DAY
@@ -88,7 +90,7 @@ def around_changes(draw: st.DrawFn) -> tuple[CalendarInterval, ZoneInfo, datetim
 
 @settings(deadline=None, max_examples=200)
 @given(around_changes(), st.floats(0, 1, exclude_max=True))
-def test_calendar_intervals_agree_with_a_walk_around_changes_of_the_clock(
+def test_calendar_intervals_equal_a_walk_across_clock_changes(
     case: tuple[CalendarInterval, ZoneInfo, datetime], share: float
 ) -> None:
     trigger, zone, start = case
@@ -150,7 +152,7 @@ def undelayed(trigger: Interval | CalendarInterval) -> TimeTrigger:
 
 @settings(deadline=None, max_examples=60)
 @given(jittery, st.sampled_from(["Europe/Berlin", "America/New_York"]), st.floats(0, 60))
-def test_a_jitter_delays_each_due_time_and_loses_none(
+def test_jitter_delays_each_due_time_and_drops_none(
     trigger: Interval | CalendarInterval, name: str, ahead: float
 ) -> None:
     zone, start = ZoneInfo(name), datetime(2026, 2, 1, tzinfo=UTC)
@@ -172,7 +174,7 @@ def test_a_jitter_delays_each_due_time_and_loses_none(
 def test_runs_do_not_depend_on_when_decisions_are_made(
     trigger: Interval | CalendarInterval, hours: list[int]
 ) -> None:
-    """An agent with outages makes the same runs as an agent that was never away."""
+    """An agent with outages makes the same runs as an agent without any."""
     start = datetime(2026, 2, 20, tzinfo=UTC)
     definition = a_schedule(Times(trigger), zone="Europe/Berlin", catchup_max=10_000)
     now, lazy = start, Life(definition, start)

@@ -25,12 +25,12 @@ def utc(text: str) -> datetime:
 
 
 def local(trigger: TimeTrigger, zone: ZoneInfo, after: datetime, number: int) -> list[str]:
-    """What the clock of the zone shows at the next due times; `-` where there is no such time."""
+    """The local times of the next due times; `-` for a local time that does not exist."""
     found = dues(trigger, zone, after, after + LONG, number)
     return [f"{due.local:%Y-%m-%d %H:%M %Z}" if due.local else "-" for due in found]
 
 
-def test_two_weeks_are_336_hours() -> None:
+def test_an_interval_of_two_weeks_is_336_hours() -> None:
     assert local(TWO_WEEKS, BERLIN, utc("2026-01-01"), 3) == [
         "2026-03-16 09:00 CET",
         "2026-03-30 10:00 CEST",
@@ -38,7 +38,7 @@ def test_two_weeks_are_336_hours() -> None:
     ]
 
 
-def test_two_weeks_of_the_calendar_keep_the_time_of_day() -> None:
+def test_a_calendar_interval_of_two_weeks_keeps_the_time_of_day() -> None:
     trigger = CalendarInterval(days=14, at=time(8), start=date(2026, 3, 16))
     assert local(trigger, BERLIN, utc("2026-01-01"), 3) == [
         "2026-03-16 08:00 CET",
@@ -48,7 +48,7 @@ def test_two_weeks_of_the_calendar_keep_the_time_of_day() -> None:
 
 
 @pytest.mark.parametrize("zone", [BERLIN, NEW_YORK])
-def test_the_last_day_of_every_third_month(zone: ZoneInfo) -> None:
+def test_day_last_is_the_last_day_of_every_third_month(zone: ZoneInfo) -> None:
     shown = [text[:16] for text in local(QUARTERS, zone, utc("2023-01-01"), 6)]
     assert shown == [
         "2023-11-30 06:00",
@@ -75,7 +75,7 @@ def test_a_month_without_the_day_is_left_out(start: date, months: int, days: lis
     assert trigger.leaves_out_months is (start.day > 28)
 
 
-def test_every_year_on_29_february_comes_in_leap_years() -> None:
+def test_a_yearly_trigger_on_29_february_is_due_in_leap_years_only() -> None:
     trigger = CalendarInterval(months=12, start=date(2088, 2, 29))
     assert [text[:4] for text in local(trigger, BERLIN, utc("2088-01-01"), 4)] == [
         "2088", "2092", "2096", "2104",
@@ -99,14 +99,14 @@ def test_every_year_on_29_february_comes_in_leap_years() -> None:
          ["2011-12-29 12:00 -10", "-", "2011-12-31 12:00 +14"]),
     ],
 )  # fmt: skip
-def test_skipped_local_times_move_and_repeated_ones_run_once(
+def test_skipped_local_times_move_and_repeated_ones_are_due_once(
     zone: ZoneInfo, start: date, at: time, expected: list[str]
 ) -> None:
     trigger = CalendarInterval(days=1, at=at, start=start)
     assert local(trigger, zone, utc("2011-01-01"), 3) == expected
 
 
-def test_an_interval_is_due_in_the_day_that_samoa_skipped() -> None:
+def test_an_interval_is_due_within_the_day_that_samoa_skipped() -> None:
     trigger = Interval(length=timedelta(hours=6), start=utc("2011-12-30 04:00"))
     assert local(trigger, APIA, utc("2011-12-30 03:59"), 3) == [
         "2011-12-29 18:00 -10",
@@ -134,7 +134,7 @@ def test_a_due_time_is_found_from_just_before_it(zone: ZoneInfo, ahead: timedelt
 
 
 @pytest.mark.parametrize(("end", "count"), [(date(2024, 5, 31), 3), (date(2024, 5, 30), 2)])
-def test_an_end_is_the_last_date(end: date, count: int) -> None:
+def test_a_due_time_on_the_end_date_is_the_last(end: date, count: int) -> None:
     trigger = CalendarInterval(
         months=3, at=time(6), start=QUARTERS.start, end=end, is_last_day=True
     )
@@ -148,7 +148,7 @@ def test_an_end_is_the_last_date(end: date, count: int) -> None:
         CalendarInterval(days=1, start=date(2026, 1, 1), end=date(2026, 2, 1)),
     ],
 )
-def test_a_trigger_whose_end_is_past_is_refused(trigger: TimeTrigger) -> None:
+def test_a_trigger_that_has_ended_is_refused(trigger: TimeTrigger) -> None:
     with pytest.raises(InvalidValue, match="never due in UTC: no due time is left before its end"):
         require_due(trigger, ZoneInfo("UTC"), utc("2026-02-02"))
 
@@ -197,7 +197,7 @@ def test_the_jitter_of_a_due_time_never_changes() -> None:
     assert delays == [572, 1386, 1421, 1463]
 
 
-def test_a_jitter_spreads_schedules_and_is_described() -> None:
+def test_jitter_spreads_schedules_and_is_described() -> None:
     other = Interval(
         length=JITTERY.length, start=JITTERY.start, jitter=JITTERY.jitter, seed="other"
     )
@@ -208,7 +208,7 @@ def test_a_jitter_spreads_schedules_and_is_described() -> None:
     assert mine.remark == "jitter delays 02:00 by 23m6s"
 
 
-def test_a_jitter_may_delay_a_due_time_past_a_skipped_day() -> None:
+def test_jitter_may_delay_a_due_time_past_a_skipped_day() -> None:
     trigger = CalendarInterval(
         days=1, at=time(18), start=date(2011, 12, 29), jitter=timedelta(hours=12), seed="t"
     )

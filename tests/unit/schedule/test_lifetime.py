@@ -23,18 +23,18 @@ def needs(*dependencies) -> Life:
 
 
 def is_run(life, seq, clock, kind="FILE", resource="/a") -> bool:
-    """Whether an event of that timestamp runs the schedule; it is taken whenever it comes."""
+    """Whether an event with this timestamp runs the schedule; it arrives at 23:00."""
     made = life.take(an_event(seq, kind, resource, at(clock)), at("23:00"))
     assert len(made) <= 1
     return bool(made)
 
 
-def test_the_example():
+def test_a_file_within_its_lifetime_runs_the_schedule_at_each_cron_event():
     life = needs((FILE, "/dir/path/", HOUR), (TIME, "cron", NO_LIFE))
     for seq, clock in enumerate(("11:59:59", "12:04:59", "12:14:50"), 1):
         assert not is_run(life, seq, clock, "FILE", f"/dir/path/{seq}.csv")
     assert not is_run(life, 4, "12:20:00", "FILE", "/dir/an_other_path/x")
-    assert life.progress.seen_events == 3  # it is not even looked up
+    assert life.progress.seen_events == 3  # an event of another path is not looked up
     assert is_run(life, 5, "12:30:00", "TIME BASED", "cron")
     assert is_run(life, 6, "13:10:00", "TIME BASED", "cron")
     assert not is_run(life, 7, "13:30:00", "TIME BASED", "cron")
@@ -71,7 +71,7 @@ def test_the_example():
         ("TIME BASED", "cron", "cron ", False),
     ],
 )
-def test_what_matches(kind, dependency, resource, matches):
+def test_a_dependency_matches_by_type_and_resource(kind, dependency, resource, matches):
     life = needs((EventType(kind), dependency, HOUR))
     assert is_run(life, 1, "10:00", kind, resource) is matches
     others = {"FILE", "TABLE", "TIME BASED"} - {kind}
@@ -79,7 +79,7 @@ def test_what_matches(kind, dependency, resource, matches):
         assert not is_run(life, seq, "11:00", other, resource)
 
 
-def test_only_what_is_later_than_the_last_execution_validates():
+def test_only_events_later_than_the_last_execution_count():
     life = needs((FILE, "/a", HOUR))
     assert is_run(life, 1, "10:00")
     assert not is_run(life, 2, "10:00")
@@ -87,14 +87,14 @@ def test_only_what_is_later_than_the_last_execution_validates():
     assert is_run(life, 4, "10:00:01")
 
 
-def test_what_is_stored_is_not_judged_again():
+def test_a_stored_event_counts_after_the_last_execution_as_well():
     life = needs((FILE, "/a", HOUR), (TABLE, "t", NO_LIFE))
     assert not is_run(life, 1, "10:00")
     assert is_run(life, 2, "10:10", "TABLE", "t")
-    assert is_run(life, 3, "10:20", "TABLE", "t")  # by the file from before the last execution
+    assert is_run(life, 3, "10:20", "TABLE", "t")  # the file is older than the last execution
 
 
-def test_an_older_event_that_comes_later_does_not_shorten():
+def test_an_older_event_that_arrives_later_does_not_shorten_a_lifetime():
     life = needs((FILE, "/a", HOUR), (TABLE, "t", NO_LIFE))
     assert not is_run(life, 1, "10:00")
     assert not is_run(life, 2, "09:00")
@@ -104,22 +104,22 @@ def test_an_older_event_that_comes_later_does_not_shorten():
 @pytest.mark.parametrize(
     ("clock", "alive"), [("11:00:00", True), ("11:00:01", False), ("09:00:00", True)]
 )
-def test_alive_to_the_end_and_if_it_is_later_than_the_arriving_event(clock, alive):
+def test_an_event_is_alive_until_the_end_of_its_lifetime_inclusive(clock, alive):
     life = needs((FILE, "/a", HOUR), (TABLE, "t", NO_LIFE))
     assert not is_run(life, 1, "10:00")
     assert is_run(life, 2, clock, "TABLE", "t") is alive
 
 
-def test_without_life_only_the_arriving_event_itself_counts():
+def test_an_event_with_lifetime_0_counts_only_when_it_arrives():
     life = needs((TABLE, "t", NO_LIFE), (FILE, "/a", NO_LIFE))
     assert not is_run(life, 1, "10:00", "TABLE", "t")
     assert not is_run(life, 2, "10:00")  # the same instant is not the same event
     life = needs((FILE, "/a", NO_LIFE), (FILE, "/a/b", NO_LIFE))
     assert not is_run(life, 1, "10:00", "FILE", "/a/c")
-    assert is_run(life, 2, "09:00", "FILE", "/a/b/x")  # older, but the one that arrives
+    assert is_run(life, 2, "09:00", "FILE", "/a/b/x")  # an older timestamp, but it arrives now
 
 
-def test_an_older_event_may_be_the_one_that_is_missing():
+def test_an_event_that_arrives_late_may_complete_the_dependencies():
     life = needs((FILE, "/a", HOUR), (TABLE, "t", HOUR))
     assert not is_run(life, 1, "10:00")
     assert is_run(life, 2, "09:30", "TABLE", "t")
@@ -127,7 +127,7 @@ def test_an_older_event_may_be_the_one_that_is_missing():
     assert is_run(life, 3, "09:40", "TABLE", "t")
 
 
-def test_nothing_is_consumed():
+def test_runs_do_not_consume_events_with_a_lifetime():
     life = needs((FILE, "/a", HOUR), (TABLE, "t", HOUR))
     assert not is_run(life, 1, "10:00")
     assert is_run(life, 2, "10:10", "TABLE", "t")
@@ -135,17 +135,17 @@ def test_nothing_is_consumed():
     assert is_run(life, 4, "10:30")
 
 
-def test_one_event_may_serve_several_dependencies():
+def test_one_event_may_meet_several_dependencies():
     assert is_run(needs((FILE, "/a", HOUR), (FILE, "/a/b", NO_LIFE)), 1, "10:00", "FILE", "/a/b/c")
 
 
-def test_a_repeated_number_does_nothing():
+def test_an_event_read_twice_has_no_effect():
     life = needs((FILE, "/a", HOUR))
     assert is_run(life, 1, "10:00")
     assert not is_run(life, 1, "11:00")
 
 
-def test_no_timeout_ends_a_lifetime():
+def test_the_timeout_of_a_schedule_ends_no_lifetime():
     life = Life(
         a_schedule(
             AllOf((EventTrigger(FILE, "/a", 100 * HOUR), EventTrigger(TABLE, "t", NO_LIFE)))
@@ -174,16 +174,16 @@ LEG = EventTrigger(FILE, "/a", HOUR)
         (times("every 60"), False),
     ],
 )
-def test_which_triggers_keep_these_rules(trigger, keeps):
+def test_lifetime_rules_apply_to_events_alone_and_under_all_of(trigger, keeps):
     assert has_lifetimes_only(trigger) is keeps
 
 
-# Against a literal reading of the rules
+# Against a literal implementation of the rules
 
 
 @dataclass
 class Literally:
-    """The rules as they are written; all that ever validated is kept, and looked through."""
+    """A literal implementation of the rules, which keeps all events that ever counted."""
 
     dependencies: list[tuple[EventType, str, timedelta]]
     validated: dict[int, list[datetime]] = field(default_factory=dict)
@@ -229,7 +229,7 @@ LIVES = st.sampled_from([0, 1, 5, 60])
     wanted=st.lists(st.tuples(MEANT, LIVES), min_size=1, max_size=4),
     happens=st.lists(st.tuples(MEANT, st.integers(0, 20)), max_size=25),
 )
-def test_against_the_letter_of_the_rules(wanted, happens):
+def test_runs_equal_a_literal_implementation_of_the_rules(wanted, happens):
     dependencies = [
         (EventType(kind), place, timedelta(seconds=life)) for (kind, place), life in wanted
     ]

@@ -1,4 +1,4 @@
-"""Event keys, by which an event finds the schedules that listen, and what it means for legs."""
+"""Event keys, by which an event finds the schedules that listen, and the legs it concerns."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ P = ProgramEnded("P", ("processed",))
         ("PARTITION", "d", ("PARTITION|d",)),
     ],
 )
-def test_the_keys_of_an_event(kind, resource, expected):
+def test_an_event_is_looked_up_by_its_resource_and_the_folders_above_it(kind, resource, expected):
     assert event_keys(kind, resource) == expected
 
 
-def test_the_keys_of_a_schedule():
+def test_a_schedule_listens_to_the_keys_of_all_its_legs():
     trigger = AllOf(
         (
             AnyOf((EventTrigger(EventType.FILE, "/dir/path/", HOUR), P)),
@@ -65,7 +65,7 @@ def test_the_keys_of_a_schedule():
     )  # fmt: skip
 
 
-def test_time_listens_to_nothing():
+def test_a_time_trigger_has_no_event_keys():
     assert keys(times("every 60")) == ()
 
 
@@ -73,7 +73,7 @@ PATHS = st.text("/ab", min_size=1, max_size=6)
 
 
 @given(wanted=PATHS, resource=PATHS)
-def test_an_event_finds_those_it_concerns_and_no_others(wanted, resource):
+def test_an_event_finds_exactly_the_schedules_that_it_concerns(wanted, resource):
     leaf = EventTrigger(EventType.FILE, wanted, HOUR)
     below = wanted.rstrip("/") + "/"
     is_meant = resource.rstrip("/") + "/" == below or resource.startswith(below)
@@ -103,11 +103,11 @@ def test_an_event_finds_those_it_concerns_and_no_others(wanted, resource):
         (Elapsed(HOUR), an_event(1), False),
     ],
 )
-def test_what_concerns_a_leg(leaf, one, is_meant):
+def test_an_occurrence_concerns_legs_of_its_kind_and_subject(leaf, one, is_meant):
     assert concerns(leaf, one) is is_meant
 
 
-def test_the_legs_that_meet_a_trigger_alone():
+def test_a_leg_under_any_of_only_meets_the_trigger_alone():
     line, other = times("every 60"), times("every 90")
     trigger = AnyOf((line, AllOf((other, P)), AnyOf((P, AnyOf((other,))))))
     assert list(alone(trigger)) == [("0", line), ("2.0", P), ("2.1.0", other)]
@@ -127,7 +127,7 @@ def test_a_period_counts_by_its_state_and_generation(status, meant, generations,
     assert concerns(leaf, ended(1, "P", status, generation=generation)) is is_meant
 
 
-def test_without_a_word_a_period_counts_once_it_is_processed_however_often():
+def test_by_default_processed_periods_count_in_every_generation():
     leaf = PeriodFinished("P")
     counting = {
         (status, generation)

@@ -1,4 +1,4 @@
-"""Ends of old periods: how many count, which, and that each is on record."""
+"""Ends of old periods: how many count, which ones, and a run or record for each."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def hours(seq: int, first: int, last: int | None = None, **fields: object) -> En
 
 
 class Periods(Life):
-    """A schedule that hears of periods."""
+    """A schedule that receives ends of periods."""
 
     def hear(self, *some: Ended | Occurrence, now=DAY) -> list[Made]:
         return self._new(take_all(self.definition, self._stored(), some, now))
@@ -67,7 +67,7 @@ def recorded(made: Iterable[Made]) -> list[int]:
     return [ordinal - NOW_AT for ordinal in found]
 
 
-def test_recent_periods_always_count_each_in_its_order():
+def test_recent_periods_always_count_in_order():
     life = hearing(catchup_max=1)
     made = life.hear(hours(1, -RECENT, -1))
     assert distances(made) == list(range(-RECENT, 0))
@@ -76,7 +76,7 @@ def test_recent_periods_always_count_each_in_its_order():
     assert [one.key for one in made[:2]] == ["events:j1.0", "events:j1.1"]
 
 
-def test_what_counts_as_recent_grows_with_the_limit_and_with_the_grouping():
+def test_the_number_of_recent_periods_grows_with_catchup_max_and_grouping():
     assert len(runs(hearing(catchup_max=100).hear(hours(1, -100, -1)))) == 100
     life = hearing(catchup_max=1)
     made = life.hear(hours(1, -5 * RECENT, grouping=5), hours(2, -5 * RECENT - 5, grouping=5))
@@ -85,7 +85,7 @@ def test_what_counts_as_recent_grows_with_the_limit_and_with_the_grouping():
 
 
 @pytest.mark.parametrize("qualifier", Qualifier)
-def test_recent_is_told_in_periods_of_the_process(qualifier):
+def test_recent_periods_are_counted_in_the_qualifier_of_the_process(qualifier):
     now = qualifier.at(DAY)
     life = hearing(catchup_max=1)
     for seq, (ordinal, is_old) in enumerate([(now - RECENT, False), (now - RECENT - 1, True)], 1):
@@ -97,7 +97,7 @@ def test_recent_is_told_in_periods_of_the_process(qualifier):
         assert (life.progress.old is not None) is is_old
 
 
-def test_years_that_end_at_once_are_the_newest_runs_and_one_record():
+def test_years_that_end_at_once_make_runs_of_the_newest_periods_and_one_record():
     life = hearing()
     made = life.hear(hours(1, -RECENT - YEARS, -RECENT - 1))
     assert distances(made) == list(range(-RECENT - 60, -RECENT))
@@ -113,7 +113,7 @@ def test_years_that_end_at_once_are_the_newest_runs_and_one_record():
     assert life.hear(hours(1, -RECENT - YEARS, -RECENT - 1)) == []  # counted once
 
 
-def test_years_that_end_one_by_one_are_as_many_runs_and_all_on_record():
+def test_years_that_end_one_by_one_make_limited_runs_and_records_of_all_others():
     life = hearing(catchup_max=10)
     some = [hours(seq, -YEARS + seq) for seq in range(1, 2001)]
     for page in range(0, 2000, 100):
@@ -124,7 +124,7 @@ def test_years_that_end_one_by_one_are_as_many_runs_and_all_on_record():
     assert heard == [-YEARS + seq for seq in range(1, 2001)]
 
 
-def test_after_a_day_as_many_count_again():
+def test_the_limit_starts_again_after_a_day():
     life = hearing(catchup_max=2)
     assert len(runs(life.hear(hours(1, -1000, -990)))) == 2
     assert runs(life.hear(hours(2, -900), now=DAY + SPAN - HOUR)) == []
@@ -134,7 +134,7 @@ def test_after_a_day_as_many_count_again():
     assert life.progress.old.first == 2
 
 
-def test_an_old_period_that_is_done_again_counts_while_years_are_worked_off():
+def test_a_reprocessed_old_period_counts_while_first_ends_are_over_the_limit():
     life = hearing()
     life.hear(hours(1, -YEARS, -1000))
     (one,) = life.hear(hours(2, -500, generation=2))
@@ -143,7 +143,7 @@ def test_an_old_period_that_is_done_again_counts_while_years_are_worked_off():
     assert life.hear(hours(3, -400))[0].ended_by is RunMove.SKIP
 
 
-def test_years_that_are_done_again_are_limited_too():
+def test_reprocessed_old_periods_have_a_limit_too():
     life = hearing(catchup_max=3)
     made = life.hear(*(hours(n, -5000 + n, generation=2) for n in range(1, 1001)))
     assert distances(made) == [-4002, -4001, -4000]
@@ -152,7 +152,7 @@ def test_years_that_are_done_again_are_limited_too():
     assert record.reason.startswith("more than 3 old periods were done again within a day: ")
 
 
-def test_what_is_not_waited_for_is_not_touched_and_not_on_record():
+def test_periods_that_concern_no_leg_have_no_effect_and_no_record():
     life = hearing()
     before = life.progress
     assert life.hear(hours(1, -YEARS, -1, status="skipped")) == []
@@ -163,7 +163,7 @@ def test_what_is_not_waited_for_is_not_touched_and_not_on_record():
     assert first.hear(hours(1, -YEARS, -1, generation=2)) == []
 
 
-def test_a_leg_of_several_is_limited_alike():
+def test_the_limit_applies_to_legs_of_all_of():
     trigger = AllOf((P, PeriodFinished("Q")))
     life = hearing(trigger, catchup_max=2)
     pairs = [hours(n, -2000 + n, process="PQ"[n % 2]) for n in range(1, 101)]
@@ -172,7 +172,7 @@ def test_a_leg_of_several_is_limited_alike():
     assert len(recorded(made)) == 98
 
 
-def test_a_program_leg_hears_of_jobs_under_the_same_limit():
+def test_the_limit_applies_to_program_legs_of_managed_processes():
     made = hearing(ProgramEnded("P", ("processed",))).hear(hours(1, -YEARS, -1000))
     assert len(runs(made)) == 60
 
@@ -183,7 +183,7 @@ def test_runs_and_events_have_no_limit():
     assert life.hear(an_event(1)) == []
 
 
-def test_what_ended_differently_has_records_of_its_own():
+def test_each_final_state_has_a_record_of_its_own():
     life = hearing(PeriodFinished("P", ("processed", "noop")), catchup_max=1)
     made = life.hear(
         hours(1, -900, -800), hours(2, -799, -700, status="noop"), hours(3, -699), hours(4, -650)
@@ -197,7 +197,7 @@ def test_what_ended_differently_has_records_of_its_own():
     assert distances(made) == [-650]
 
 
-def test_what_an_edit_left_behind_does_not_count():
+def test_periods_that_ended_before_the_schedule_began_do_not_count():
     life = Periods(a_schedule(P), DAY, seen_journal=7)
     assert life.hear(hours(7, -YEARS, -1), hours(3, -YEARS, -1)) == []
     assert len(runs(life.hear(hours(8, -1)))) == 1
@@ -225,7 +225,7 @@ def test_each_period_has_one_run_or_one_record_and_the_runs_are_limited(spans, l
     for begin in range(0, len(some), cut):
         life.hear(*some[begin : begin + cut])
         if anew:
-            assert life.hear(*some[: begin + cut]) == []  # as if it had been read again
+            assert life.hear(*some[: begin + cut]) == []  # read again
     meant = [
         (one, ordinal)
         for one in some
@@ -243,7 +243,7 @@ def test_each_period_has_one_run_or_one_record_and_the_runs_are_limited(spans, l
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 5))))
-def test_joined_ranges_hold_the_same_in_as_few(pairs):
+def test_joined_ranges_cover_the_same_ordinals_in_the_fewest_ranges(pairs):
     ranges = [(first, first + length) for first, length in pairs]
     found = joined(ranges)
     held = [n for first, last in found for n in range(first, last + 1)]
@@ -252,7 +252,7 @@ def test_joined_ranges_hold_the_same_in_as_few(pairs):
 
 
 @given(st.integers(0, 20), st.integers(-1, 20), st.sets(st.integers(0, 40)))
-def test_a_range_without_some(first, length, some):
+def test_a_range_without_some_ordinals_is_the_ranges_between_them(first, length, some):
     gone = sorted(n for n in some if first <= n <= first + length)
     left = without((first, first + length), gone)
     held = [n for begin, last in left for n in range(begin, last + 1)]
@@ -260,5 +260,5 @@ def test_a_range_without_some(first, length, some):
     assert all(begin <= last for begin, last in left)
 
 
-def test_a_day_is_the_span():
+def test_the_limit_applies_to_24_hours():
     assert timedelta(days=1) == SPAN

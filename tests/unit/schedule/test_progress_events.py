@@ -1,4 +1,4 @@
-"""Events, composite triggers and the job that collects events."""
+"""Events, composite triggers, and collecting events."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from tests.unit.schedule.kit import (
     runs,
 )
 
-# Lone triggers
+# Triggers with one leg
 
 
-def test_each_event_of_a_lone_trigger_makes_a_run():
+def test_each_event_makes_a_run_of_a_trigger_with_one_leg():
     life = Life(a_schedule(P), DAY)
     (first,) = life.take(ended(7, when=at("10:00")), at("10:00:05"))
     (second,) = life.take(ended(9, when=at("10:01")), at("10:01:05"))
@@ -45,7 +45,7 @@ def test_each_event_of_a_lone_trigger_makes_a_run():
         ("P", "processed", False), ("q", "processed", False),
     ],
 )  # fmt: skip
-def test_a_program_leg_wants_one_of_its_statuses(process, status, runs_it):
+def test_a_program_leg_is_met_by_its_statuses_only(process, status, runs_it):
     life = Life(a_schedule(Q), DAY)
     assert bool(life.take(ended(1, process, status))) is runs_it
 
@@ -55,7 +55,7 @@ def test_a_program_leg_wants_one_of_its_statuses(process, status, runs_it):
     [("processed", True), ("noop", False), ("skipped", False), ("failed", False),
      ("given_up", False), ("in_progress", False), ("", False)],
 )  # fmt: skip
-def test_a_timetable_leg_needs_a_processed_period_and_names_it(status, runs_it):
+def test_a_timetable_leg_is_met_by_a_processed_period_and_names_it(status, runs_it):
     life = Life(a_schedule(PeriodFinished("P")), DAY)
     period = {
         "timeperiod": "2026030900", "start": "2026030900", "end": "2026031000", "generation": 2,
@@ -66,9 +66,9 @@ def test_a_timetable_leg_needs_a_processed_period_and_names_it(status, runs_it):
         assert {name: made[0].cause[name] for name in period} == period
 
 
-def test_an_entry_of_neighbouring_periods_counts_for_each():
+def test_a_journal_entry_of_neighbouring_periods_counts_for_each_period():
     life = Life(a_schedule(PeriodFinished("P")), DAY, seen_journal=7)
-    assert life.take(ended(7, part=3, timeperiod="2026030800")) == []  # from before it began
+    assert life.take(ended(7, part=3, timeperiod="2026030800")) == []  # before the schedule
     made = [life.take(ended(8, part=n, timeperiod=f"202603090{n}")) for n in (0, 1, 1, 2)]
     assert [[one.cause["timeperiod"] for one in some] for some in made] == [
         ["2026030900"], ["2026030901"], [], ["2026030902"],
@@ -100,13 +100,13 @@ def test_seen_and_unrelated_events_change_nothing():
     assert len(life.take(partitions(4, 5))) == 1
 
 
-def test_the_streams_are_numbered_apart():
+def test_events_and_journal_entries_have_separate_numbers():
     life = Life(a_schedule(AnyOf((P, Partition("d")))), DAY)
     assert [one.key for one in life.take(partitions(5))] == ["events:e5"]
     assert [one.key for one in life.take(ended(2))] == ["events:j2.0"]
 
 
-def test_an_ended_job_counts_for_each_leg_that_means_it():
+def test_an_ended_job_meets_program_legs_and_timetable_legs():
     life = Life(a_schedule(AllOf((P, PeriodFinished("P")))), DAY)
     assert len(life.take(ended(1, timeperiod="2026030900"))) == 1
 
@@ -126,7 +126,7 @@ def test_partitions_are_summed_and_the_surplus_is_consumed():
     assert len(life.take(partitions(4, 1))) == 1
 
 
-def test_only_the_newest_events_are_named_but_all_are_counted():
+def test_a_run_names_its_newest_events_and_counts_all():
     life = Life(a_schedule(Partition("d", 1000)), DAY)
     for seq in range(1, 1000):
         assert life.take(partitions(seq)) == []
@@ -135,20 +135,20 @@ def test_only_the_newest_events_are_named_but_all_are_counted():
     assert one.cause["events"] == [f"id{seq}" for seq in range(1001 - NAMED, 1001)]
 
 
-# Latches
+# Legs stay met
 
 
-def test_a_leg_stays_met_and_a_run_consumes_all_of_them():
+def test_a_leg_stays_met_until_a_run_consumes_all_legs():
     life = Life(a_schedule(BOTH), DAY)
     assert life.take(ended(1, "P", when=at("08:00"))) == []
     assert life.take(ended(2, "P", when=at("09:00"))) == []
     (one,) = life.take(ended(3, "Q", when=at("10:00")))
     assert one.cause["events"] == ["run1", "run2", "run3"]
-    assert life.take(ended(4, "Q")) == []  # P needs an event of its own after the run
+    assert life.take(ended(4, "Q")) == []  # P needs another event after the run
     assert len(life.take(ended(5, "P"))) == 1
 
 
-def test_a_run_of_another_leg_consumes_what_was_collected():
+def test_a_run_by_another_leg_consumes_all_collected_events():
     life = Life(a_schedule(AnyOf((BOTH, ProgramEnded("R", ("processed",))))), DAY)
     life.take(ended(1, "P"))
     (one,) = life.take(ended(2, "R"))
@@ -156,7 +156,7 @@ def test_a_run_of_another_leg_consumes_what_was_collected():
     assert life.take(ended(3, "Q")) == []
 
 
-def test_a_period_is_named_whatever_ended_after_it():
+def test_a_run_names_its_period_even_if_something_else_ended_later():
     life = Life(a_schedule(AllOf((PeriodFinished("P"), Q))), DAY)
     life.take(ended(1, "P", timeperiod="2026030900", start="2026030900", end="2026031000"))
     (one,) = life.take(ended(2, "Q"))
@@ -166,7 +166,7 @@ def test_a_period_is_named_whatever_ended_after_it():
 # Beginning
 
 
-def test_beginning_again_starts_from_zero():
+def test_a_schedule_that_begins_again_ignores_earlier_events():
     old = Life(a_schedule(BOTH), DAY)
     old.take(ended(1, "P"))
     life = Life(a_schedule(BOTH), at("10:00"), seen_journal=5)
@@ -175,7 +175,7 @@ def test_beginning_again_starts_from_zero():
     assert [one.key for one in life.take(ended(7, "P", when=at("10:02")))] == ["events:j6.0"]
 
 
-def test_a_first_run_of_a_schedule_of_events():
+def test_a_schedule_of_events_may_have_an_immediate_first_run():
     life = Life(a_schedule(P, first_run=FirstRun.IMMEDIATELY), at("10:00"))
     assert [one.key for one in runs(life.made)] == ["first"]
     assert life.wake_at() is None

@@ -1,7 +1,7 @@
-"""Due times for any course of time, and legs for any order of events, against plain references.
+"""Due times at any sequence of instants, and legs for any order of events, against references.
 
-The reference for due times knows multiples of seconds only and the catch-up policies;
-the one for triggers keeps all events since the last run, and asks the whole trigger each time.
+The reference for due times is a list of multiples of seconds with the catch-up policies; the one
+for triggers keeps all events since the last run, and evaluates the whole trigger after each.
 """
 
 from __future__ import annotations
@@ -73,9 +73,7 @@ def accounted(spacings: list[int], made) -> Iterator[tuple[datetime, bool]]:
     step=st.integers(1, 9),
     each=st.integers(1, 30),
 )
-def test_each_due_time_is_accounted_for_once_and_in_order(
-    spacings, policy, most, steps, step, each
-):
+def test_each_due_time_has_one_run_or_record_in_order(spacings, policy, most, steps, step, each):
     lines = tuple(times(f"every {spacing}") for spacing in spacings)
     definition = a_schedule(AnyOf(lines), catchup=policy, catchup_max=most)
     now = floor = DAY + timedelta(seconds=17)
@@ -97,7 +95,7 @@ def test_each_due_time_is_accounted_for_once_and_in_order(
     spacings=SPACINGS, seconds=st.integers(1, 400_000), step=st.integers(1, 9),
     each=st.integers(1, 30),
 )  # fmt: skip
-def test_a_decision_is_bounded_and_a_record_for_many_leaves_the_newest(
+def test_a_decision_is_bounded_and_the_newest_due_times_have_own_records(
     spacings, seconds, step, each
 ):
     definition = a_schedule(AnyOf(tuple(times(f"every {s}") for s in spacings)), catchup_max=3)
@@ -115,7 +113,7 @@ def test_a_decision_is_bounded_and_a_record_for_many_leaves_the_newest(
 @given(
     spacing=st.sampled_from([60, 420, 3600]), first=st.integers(0, 9000), end=st.integers(0, 9000)
 )
-def test_the_newest_due_time_of_a_leg(spacing, first, end):
+def test_the_newest_due_time_of_a_leg_equals_a_walk_over_all_due_times(spacing, first, end):
     after, until = DAY + timedelta(seconds=first), DAY + timedelta(seconds=first + end)
     found = catchup.latest(times(f"every {spacing}"), DAY.tzinfo, after, until)
     assert found == max(due_times([spacing], after, until), default=None)
@@ -176,7 +174,7 @@ def leaves_of(tree) -> Iterator:
 
 
 @given(tree=TREES, happenings=HAPPENINGS)
-def test_triggers_of_any_depth(tree, happenings):
+def test_nested_triggers_run_when_the_collected_events_meet_them(tree, happenings):
     life = Life(a_schedule(tree), DAY)
     collected = []
     for seq, happening in enumerate(happenings, 1):

@@ -1,4 +1,4 @@
-"""Due times: caught up with, skipped, recorded."""
+"""Due times: catch-up, skips and records."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ MISSED_LATEST = "missed: only the latest is run"
         ),
     ],
 )
-def test_three_hours_of_outage(policy, expected):
+def test_due_times_of_an_outage_are_run_or_skipped_by_the_policy(policy, expected):
     life = Life(a_schedule(HOURLY, **policy), at("09:30"))
     made = life.pass_time(at("12:30"))
     assert told(made) == expected
@@ -54,7 +54,7 @@ def test_three_hours_of_outage(policy, expected):
     assert told(life.pass_time(at("13:00"))) == [("13:00", "run")]
 
 
-def test_several_of_a_catch_up_are_run_in_turn_and_one_alone_is_not():
+def test_missed_due_times_are_run_in_turn_if_there_are_several():
     life = Life(a_schedule(HOURLY), at("09:30"))
     assert [one.in_turn for one in life.pass_time(at("11:30"))] == [True, True]
     assert [one.in_turn for one in life.pass_time(at("12:30"))] == [False]
@@ -82,7 +82,7 @@ def test_without_catch_up_a_due_time_is_missed_once_the_next_one_is_due():
     assert [one.due_at for one in life.made] == [at("10:00:10"), at("10:00:20")]
 
 
-def test_the_default_runs_the_newest_sixty():
+def test_by_default_the_newest_sixty_missed_due_times_are_run():
     life = Life(a_schedule(times("every 60")), at("10:00"))
     assert len(runs(life.pass_time(at("11:00")))) == 60
     made = life.pass_time(at("12:01"))
@@ -90,14 +90,14 @@ def test_the_default_runs_the_newest_sixty():
     assert len(made) == 61
 
 
-def test_beginning_never_fires_what_was_due_before_or_is_due_just_then():
+def test_due_times_up_to_the_beginning_are_not_run():
     life = Life(a_schedule(HOURLY), at("10:00"))
     assert life.made == []
     assert life.pass_time(at("10:59")) == []
     assert told(life.pass_time(at("11:00"))) == [("11:00", "run")]
 
 
-def test_the_clock_going_back_and_forward_fires_nothing_twice():
+def test_nothing_is_run_twice_when_the_clock_goes_back_and_forward():
     life = Life(a_schedule(HOURLY), at("09:30"))
     life.pass_time(at("12:00"))
     assert life.pass_time(at("10:30")) == []
@@ -108,7 +108,7 @@ def test_the_clock_going_back_and_forward_fires_nothing_twice():
     assert life.pass_time(at("13:00")) == []
 
 
-def test_a_due_time_of_two_lines_is_one():
+def test_a_due_time_of_two_lines_has_one_run():
     life = Life(
         a_schedule(AnyOf((times("cron 0 * * * *"), times("cron */30 * * * *")))), at("09:45")
     )
@@ -117,7 +117,7 @@ def test_a_due_time_of_two_lines_is_one():
     ]  # fmt: skip
 
 
-def test_lines_in_a_nested_any_of_are_lines_too():
+def test_cron_lines_in_a_nested_any_of_are_caught_up():
     trigger = AnyOf((times("cron 0 * * * *"), AnyOf((times("cron 20 * * * *"),))))
     life = Life(a_schedule(trigger, catchup_max=1), at("09:45"))
     assert told(life.pass_time(at("10:30"))) == [
@@ -126,13 +126,13 @@ def test_lines_in_a_nested_any_of_are_lines_too():
     ]
 
 
-def test_the_union_of_lines_is_caught_up_with_as_one():
+def test_all_lines_are_caught_up_together():
     lines = AnyOf((times("cron 0 * * * *"), times("cron 30 * * * *")))
     life = Life(a_schedule(lines, catchup=CatchUp.LATEST), at("09:45"))
     assert told(life.pass_time(at("10:45"))) == [("10:00", MISSED_LATEST), ("10:30", "run")]
 
 
-def test_a_skipped_local_time_is_recorded_and_displaces_no_other():
+def test_a_skipped_local_time_is_recorded_and_does_not_count_for_catchup_max():
     # Samoa skipped 2011-12-30: noon of the 29th is 22:00Z that day, the 31st begins at 10:00Z.
     definition = a_schedule(
         times("cron 0 12 * * *"), zone="Pacific/Apia", catchup=CatchUp.ALL, catchup_max=2
@@ -157,13 +157,13 @@ def test_a_run_records_how_the_clock_changed_its_due_time():
     assert "02:30" in one.cause["remark"]
 
 
-def test_nothing_is_due_before_the_start_but_at_it():
+def test_due_times_begin_at_the_start_inclusive():
     life = Life(a_schedule(HOURLY, start=at("11:00")), at("09:30"))
     assert life.wake_at() == at("11:00")
     assert told(life.pass_time(at("12:00"))) == [("11:00", "run"), ("12:00", "run")]
 
 
-def test_a_trigger_that_is_over_is_never_due_again():
+def test_a_trigger_that_has_ended_is_never_due_again():
     life = Life(a_schedule(times("cron 0 0 12 1 1 ? 2026")), at("09:30"))
     assert life.wake_at() is None
     assert life.pass_time(at("12:00")) == []

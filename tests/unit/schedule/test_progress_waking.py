@@ -1,4 +1,4 @@
-"""When a schedule is looked at again, and what a decision does that is made a second time."""
+"""When a schedule is due again, and decisions that are repeated."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ SCHEDULES = st.builds(
     first_run=st.sampled_from(FirstRun), start=st.none() | SOON,
 )  # fmt: skip
 HAPPENINGS = st.sampled_from(["", "file", "ended", "partition"])
-# Minutes that pass, some of them backwards, and what happens then.
+# Minutes that pass (below 0 if the clock goes back), and the event after them.
 STEPS = st.lists(st.tuples(st.integers(-70, 130), HAPPENINGS), max_size=8)
 MAKE = {
     "file": lambda seq, now: an_event(seq, "FILE", "/a/b", now),
@@ -63,9 +63,7 @@ MAKE = {
 
 
 @given(definition=SCHEDULES, steps=STEPS, between=st.floats(0, 0.999))
-def test_time_alone_changes_something_when_it_was_said_to_and_nothing_before(
-    definition, steps, between
-):
+def test_time_alone_changes_the_progress_at_wake_at_and_not_before(definition, steps, between):
     life, now = Life(definition, DAY), DAY
     for seq, (minutes, happening) in enumerate(steps, 1):
         now += minutes * MINUTE
@@ -84,10 +82,8 @@ def test_time_alone_changes_something_when_it_was_said_to_and_nothing_before(
 
 
 @given(definition=SCHEDULES, steps=STEPS, late=st.floats(0, 0.999))
-def test_a_decision_that_was_not_written_down_is_made_again_with_the_same_keys(
-    definition, steps, late
-):
-    """It is made again later, but before anything else is due."""
+def test_a_decision_that_was_not_stored_is_repeated_with_the_same_keys(definition, steps, late):
+    """The decision is repeated later, but before anything else is due."""
 
     def same_keys(decide, before, now):
         lost = decide(now)
@@ -110,7 +106,7 @@ def test_a_decision_that_was_not_written_down_is_made_again_with_the_same_keys(
             life.take(one, now)
 
 
-def test_a_version_begins_its_jobs_with_keys_of_its_own():
+def test_each_version_has_run_keys_of_its_own():
     definition = a_schedule(AllOf((Once(at("08:00")), ProgramEnded("P", ("processed",)))))
     keys = []
     for begun in (at("09:00"), at("10:00")):
@@ -119,7 +115,7 @@ def test_a_version_begins_its_jobs_with_keys_of_its_own():
     assert keys == ["events:2026-03-10T09:00:00Z", "events:2026-03-10T10:00:00Z"]
 
 
-def test_a_job_that_due_times_open_is_named_by_the_first_however_late_it_is_decided():
+def test_the_key_of_a_run_comes_from_its_first_due_time_however_late_the_decision():
     definition = a_schedule(AllOf((times("cron 0 * * * *"), times("cron 30 * * * *"))))
     for now in (at("10:30"), at("10:59"), at("13:45")):
         life = Life(definition, at("09:45"))

@@ -57,7 +57,7 @@ def test_defaults_are_not_written() -> None:
     }
 
 
-def test_every_field_arrives() -> None:
+def test_every_field_is_read() -> None:
     assert read(
         {
             "name": "a.b-c_D9",
@@ -107,7 +107,7 @@ def test_null_fields_count_as_missing() -> None:
     assert read({**data, "name": "s", "process": "P", "trigger": "every 60"}, ANY).zone == "UTC"
 
 
-def test_schedule_name_is_another_word_for_name() -> None:
+def test_schedule_name_is_a_synonym_of_name() -> None:
     data = {"process": "P", "trigger": "every 60"}
     assert read({**data, "schedule_name": "s"}, ANY).name == "s"
     assert read({**data, "schedule_name": "s", "name": "s"}, ANY).name == "s"
@@ -118,7 +118,7 @@ def test_schedule_name_is_another_word_for_name() -> None:
 # Programs
 
 
-def test_a_delivery() -> None:
+def test_a_target_makes_a_delivery_with_payload_and_headers() -> None:
     definition = hook(
         payload="${todaysDate}", content_type="text/plain", headers={"X-A": "b", "X-B": ""}
     )
@@ -145,18 +145,18 @@ def test_a_payload_is_a_text_or_becomes_json(value: object, text: str) -> None:
     assert payload(value) == text
 
 
-def test_a_payload_may_be_as_large_as_the_rules_say() -> None:
+def test_a_payload_may_have_16_777_215_bytes() -> None:
     assert len(payload("é" * 8_388_607 + "x")) == 8_388_608  # 16,777,215 bytes
 
 
-def test_a_payload_may_lie_in_the_store() -> None:
+def test_a_payload_may_be_stored_separately() -> None:
     definition = hook(payload={"stored": "blob-1"})
     assert definition.program == StoredDelivery("https://a.b/c", stored="blob-1")
     assert write(definition)["payload"] == {"stored": "blob-1"}
     assert read(write(definition), ANY) == definition
 
 
-def test_a_definition_shares_nothing_with_what_it_was_read_from() -> None:
+def test_a_definition_is_independent_of_the_data_that_it_was_read_from() -> None:
     inner = [1]
     data: dict[str, object] = {"name": "s", "process": "P", "trigger": "every 60"}
     definition = read({**data, "arguments": {"a": inner}}, ANY)
@@ -180,13 +180,13 @@ def test_a_definition_shares_nothing_with_what_it_was_read_from() -> None:
         ({"enabled": "yes"}, None),
     ],
 )
-def test_enabled_is_no_part_of_the_definition(
+def test_enabled_is_read_beside_the_definition(
     data: Mapping[str, object], expected: bool | None
 ) -> None:
     assert read_enabled(data) is expected
 
 
-def test_unknown_names_in_payloads_are_worth_a_warning() -> None:
+def test_unknown_names_in_a_payload_cause_a_warning() -> None:
     assert warnings(hook(payload="${todaysDate} ${runId} $day {x}")) == []
     assert warnings(hook(payload="${today} ${TodaysDate} ${today}")) == [
         "payload: ${today} is unknown and stays as it is",
@@ -194,7 +194,7 @@ def test_unknown_names_in_payloads_are_worth_a_warning() -> None:
     ]
 
 
-def test_periods_without_a_timetable_trigger_are_worth_a_warning() -> None:
+def test_names_of_periods_without_a_timetable_trigger_cause_a_warning() -> None:
     text = "${timeperiod} ${start}"
     assert [w.partition("}")[0] for w in warnings(hook(payload=text))] == [
         "payload: ${timeperiod",
@@ -204,7 +204,7 @@ def test_periods_without_a_timetable_trigger_are_worth_a_warning() -> None:
     assert warnings(hook(payload=text, trigger={"program": "P"})) == []
 
 
-def test_a_process_that_triggers_itself_is_worth_a_warning() -> None:
+def test_a_process_that_triggers_itself_causes_a_warning() -> None:
     definition = read({"name": "s", "process": "P", "trigger": {"program": "P"}}, ANY)
     (warning,) = warnings(definition)
     assert "each run of P triggers the next one" in warning
@@ -242,7 +242,7 @@ def test_a_process_that_triggers_itself_is_worth_a_warning() -> None:
         ),
     ],
 )  # fmt: skip
-def test_a_schedule_in_one_line(definition: dict[str, object], line: str) -> None:
+def test_a_schedule_has_a_summary_in_one_line(definition: dict[str, object], line: str) -> None:
     assert summarize(read({"name": "s", **definition}, ANY)) == line
 
 
@@ -258,7 +258,7 @@ def test_a_timetable_trigger_is_described_and_written_without_its_defaults() -> 
     assert write(found)["trigger"] == {"timetable": {"process": "Q"}}
 
 
-def test_a_one_off_job_that_would_run_twice_is_worth_a_warning() -> None:
+def test_a_one_off_job_that_would_run_twice_causes_a_warning() -> None:
     (warning,) = warnings(job(first_run="immediately"))
     assert warning.startswith("first_run: ")
     assert warnings(hook(first_run="immediately")) == warnings(job()) == []

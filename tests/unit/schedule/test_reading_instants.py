@@ -16,7 +16,7 @@ from tests.unit.schedule.reading_kit import ANY, NOON, job
 # One-off jobs
 
 
-def test_a_one_off_job_gets_a_name_that_tells_it_from_others() -> None:
+def test_a_one_off_job_without_a_name_gets_one_from_its_content() -> None:
     first = job()
     assert first.name.startswith("once-20261122T120000Z-")
     assert len(first.name) <= 100
@@ -53,7 +53,7 @@ def test_every_trigger_with_one_instant_is_a_one_off_job() -> None:
         NOON.astimezone(timezone(timedelta(hours=-8))),
     ],
 )
-def test_instants_come_in_many_forms(written: object) -> None:
+def test_instants_may_be_written_in_several_forms(written: object) -> None:
     found = literals.instant(written)
     assert found == NOON
     assert found.tzinfo is UTC
@@ -66,11 +66,11 @@ def test_instants_come_in_many_forms(written: object) -> None:
         (7 * 86_400, "7d"), (0.5, "0.5s"), (3600.25, "1h0.25s"),
     ],
 )  # fmt: skip
-def test_durations_are_described_as_people_write_them(seconds: float, told: str) -> None:
+def test_durations_are_described_in_units(seconds: float, told: str) -> None:
     assert literals.readable_duration(timedelta(seconds=seconds)) == told
 
 
-def test_the_earliest_whole_second() -> None:
+def test_an_instant_is_rounded_up_to_a_whole_second() -> None:
     assert literals.readable_earliest(NOON) == "2026-11-22T12:00:00Z"
     assert literals.readable_earliest(NOON.replace(microsecond=1)) == "2026-11-22T12:00:01Z"
     last = NOON.replace(second=59, microsecond=999_999)
@@ -83,12 +83,12 @@ def test_an_instant_keeps_its_microseconds() -> None:
     assert literals.spelled_instant(found) == "2026-11-22T12:00:00.123456Z"
 
 
-def test_instants_are_of_years_that_dates_can_be_computed_with() -> None:
+def test_instants_from_1970_to_2999_are_read() -> None:
     assert literals.instant("1970-01-01") == datetime(1970, 1, 1, tzinfo=UTC)
     assert literals.instant("2999-12-31T23:59:59Z").year == 2999
 
 
-def test_instants_without_offset_are_utc_wherever_the_machine_is(
+def test_instants_without_an_offset_are_utc_in_any_local_zone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("TZ", "Asia/Tokyo")
@@ -101,7 +101,7 @@ def test_instants_without_offset_are_utc_wherever_the_machine_is(
         tzset()
 
 
-def test_a_date_is_its_midnight() -> None:
+def test_a_date_is_the_instant_of_its_midnight_in_utc() -> None:
     midnight = datetime(2026, 11, 22, tzinfo=UTC)
     assert literals.instant("2026-11-22") == literals.instant(date(2026, 11, 22)) == midnight
 
@@ -127,7 +127,7 @@ def test_invalid_instants_are_refused(written: object) -> None:
         ("7d", 604_800), ("3660d", 316_224_000), (316_224_000, 316_224_000),
     ],
 )  # fmt: skip
-def test_durations(written: object, seconds: float) -> None:
+def test_durations_may_be_numbers_or_texts_with_a_unit(written: object, seconds: float) -> None:
     assert literals.duration(written) == timedelta(seconds=seconds)
 
 
@@ -154,5 +154,7 @@ def test_invalid_durations_are_refused(written: object) -> None:
         (timedelta(seconds=1, microseconds=500_000), 1.5),
     ],
 )
-def test_durations_are_spelled_in_the_largest_unit(duration: timedelta, spelled: object) -> None:
+def test_durations_are_written_in_the_largest_exact_unit(
+    duration: timedelta, spelled: object
+) -> None:
     assert literals.spelled_duration(duration) == spelled

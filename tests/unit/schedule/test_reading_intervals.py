@@ -1,4 +1,4 @@
-"""How `interval` and `calendar_interval` are written, and which mistakes are found in them."""
+"""`interval` and `calendar_interval`: their forms, and the mistakes that are reported."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def triggers(draw: st.DrawFn, seed: str) -> Times:
 
 
 @given(st.data(), NAMES)
-def test_what_is_written_is_read_back_even_through_json(data: st.DataObject, name: str) -> None:
+def test_a_written_definition_is_read_back_equal(data: st.DataObject, name: str) -> None:
     legs = tuple(data.draw(st.lists(triggers(name), min_size=1, max_size=3)))
     trigger = legs[0] if len(legs) == 1 else AllOf((AnyOf(legs), legs[0]))
     definition = Definition(name=name, program=WorkerProgram("W"), trigger=trigger)
@@ -86,11 +86,11 @@ def test_what_is_written_is_read_back_even_through_json(data: st.DataObject, nam
                                 "start": "2026-01-31", "end": "2027-01-31"}}),
     ],
 )  # fmt: skip
-def test_the_canonical_form(written: object, canonical: object) -> None:
+def test_intervals_have_a_canonical_form(written: object, canonical: object) -> None:
     assert write(read_back(written))["trigger"] == canonical
 
 
-def test_the_jitter_is_drawn_by_the_name_of_the_schedule() -> None:
+def test_jitter_is_derived_from_the_name_of_the_schedule() -> None:
     written = {"interval": {"hours": 1, "start": "2026-01-01", "jitter": "5m"}}
     mine, theirs = only(read_back(written, "mine")), only(read_back(written, "theirs"))
     assert isinstance(mine, Interval)
@@ -163,7 +163,7 @@ def test_a_mistake_names_its_place(kind: str, fields: object, mistake: str) -> N
         ({"days": 1, "start": "2026-01-31"}, False),
     ],
 )
-def test_months_without_the_day_are_warned_of(fields: object, is_warned: bool) -> None:
+def test_months_without_the_day_cause_a_warning(fields: object, is_warned: bool) -> None:
     found = warnings(read_back({"calendar_interval": fields}))
     assert [text.startswith("trigger: months without a day") for text in found] == [
         True

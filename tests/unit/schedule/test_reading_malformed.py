@@ -1,4 +1,4 @@
-"""Malformed definitions: each has one mistake, which is told in its own words."""
+"""Malformed definitions: each has one mistake, which is reported with a distinct reason."""
 
 from __future__ import annotations
 
@@ -236,12 +236,14 @@ def mistakes(data: object) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize(("data", "reason"), ALL, ids=[reason for _, reason in ALL])
-def test_each_has_its_own_reason(data: dict[str, object], reason: str) -> None:
+def test_each_malformed_definition_is_refused_with_its_reason(
+    data: dict[str, object], reason: str
+) -> None:
     (mistake,) = mistakes(data)
     assert reason in mistake
 
 
-def test_they_are_more_than_sixty_and_all_reasons_differ() -> None:
+def test_more_than_sixty_mistakes_have_distinct_reasons() -> None:
     assert len(ALL) > 60
     told = [mistake for data, _ in ALL for mistake in mistakes(data)]
     assert len(set(told)) == len(told)
@@ -249,18 +251,18 @@ def test_they_are_more_than_sixty_and_all_reasons_differ() -> None:
         assert [reason in mistake for mistake in told].count(True) == 1, reason
 
 
-def test_the_parts_of_the_malformed_definitions_are_sound() -> None:
+def test_the_base_definitions_are_valid_without_the_mistakes() -> None:
     for data in (WORKER, HOOK, on(nested(8)), after(*[FILE] * 100), after(FILE)):
         read(data, KNOWN)
 
 
 @pytest.mark.parametrize("data", [None, [], "every 60", 5])
-def test_a_definition_is_a_mapping(data: object) -> None:
+def test_a_definition_that_is_no_mapping_is_refused(data: object) -> None:
     (mistake,) = mistakes(data)
     assert mistake.startswith("expected a mapping of fields, not ")
 
 
-def test_all_mistakes_are_found_at_once() -> None:
+def test_all_mistakes_are_reported_at_once() -> None:
     found = mistakes(
         {
             "name": 5,
@@ -283,7 +285,7 @@ def test_all_mistakes_are_found_at_once() -> None:
         assert any(fragment in mistake for mistake in found), fragment
 
 
-def test_depth_and_size_of_nonsense_do_not_matter() -> None:
+def test_deep_or_large_malformed_input_is_refused_with_a_short_reason() -> None:
     deep: object = 1
     for _ in range(100_000):
         deep = {"all_of": [deep]}
@@ -318,7 +320,7 @@ def test_an_argument_that_would_be_an_option_is_refused() -> None:
     assert "-rf" not in mistake
 
 
-def test_a_reference_to_what_is_not_sound_is_not_complained_about() -> None:
+def test_a_reference_to_an_invalid_process_is_not_reported_again() -> None:
     known = Known({"Report": None})
     assert read({**WORKER, "trigger": {"timetable": "Report"}}, known).name == "s"
 

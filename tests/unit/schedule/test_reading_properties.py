@@ -125,7 +125,7 @@ definitions = st.builds(
 
 
 @given(definitions)
-def test_what_is_written_is_read_back_even_through_json(definition: Definition) -> None:
+def test_a_written_definition_is_read_back_equal(definition: Definition) -> None:
     written = write(definition)
     assert read(written, ANY) == definition
     stored = json.loads(json.dumps(written))
@@ -140,7 +140,7 @@ def test_every_definition_has_a_summary_of_one_line(definition: Definition) -> N
     assert "\n" not in line
 
 
-# What anybody might send
+# Arbitrary input
 junk = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.datetimes(),
     lambda inner: st.lists(inner, max_size=4)
@@ -160,7 +160,7 @@ fields = st.sampled_from(
 
 
 @given(st.dictionaries(fields, junk, max_size=6))
-def test_whatever_is_sent_is_read_or_refused_with_a_reason(data: dict[str, object]) -> None:
+def test_any_input_is_read_or_refused_with_a_reason(data: dict[str, object]) -> None:
     try:
         definition = read(data, ANY)
     except InvalidDefinition as error:

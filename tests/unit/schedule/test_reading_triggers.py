@@ -112,7 +112,7 @@ def times(text: str) -> Times:
         ),
     ],
 )  # fmt: skip
-def test_triggers(written: object, expected: Trigger) -> None:
+def test_each_form_of_a_trigger_is_read(written: object, expected: Trigger) -> None:
     assert with_trigger(written) == expected
 
 
@@ -127,7 +127,7 @@ def test_cron_and_when_are_short_for_triggers() -> None:
 
 @pytest.mark.parametrize("kind", ["TIME BASED", "TIME_BASED", "TIME_BASED_CRON"])
 @pytest.mark.parametrize("life", [0, "0", "0s", 0.0])
-def test_the_example_of_part_f(kind: str, life: object) -> None:
+def test_dependencies_are_an_all_of_events_with_lifetimes(kind: str, life: object) -> None:
     definition = read(
         {
             "name": "s",
@@ -186,11 +186,11 @@ def test_the_example_of_part_f(kind: str, life: object) -> None:
         ),
     ],
 )
-def test_constraints(written: object, expected: Constraint) -> None:
+def test_each_form_of_a_constraint_is_read(written: object, expected: Constraint) -> None:
     assert with_constraint(written) == expected
 
 
-def test_a_window_is_in_the_zone_of_its_schedule_unless_it_names_one() -> None:
+def test_a_window_without_a_zone_has_that_of_its_schedule() -> None:
     window = {"time_window": {"start": "22:00", "end": "06:00"}}
     expected = TimeWindow(time(22), time(6), "Europe/Berlin")
     assert with_constraint(window, zone="Europe/Berlin") == expected

@@ -1,4 +1,4 @@
-"""Templates: the example of the rules, days that are not 24 hours long, and odd text."""
+"""Templates: all names, days of 23 and 25 hours, and unusual texts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def at(text: str, zone: str = "America/Los_Angeles") -> dict[str, str]:
     return values(datetime.fromisoformat(text), ZoneInfo(zone))
 
 
-def test_the_example_of_the_rules() -> None:
+def test_all_names_of_a_due_time_in_los_angeles() -> None:
     assert at("2018-03-28T04:21:45.862Z") == {
         "endOfPreviousDay": "2018-03-26T23:59:59.999-07:00",
         "processTime": "2018-03-27T21:21:45.862-07:00",
@@ -34,7 +34,7 @@ def test_the_example_of_the_rules() -> None:
     }
 
 
-def test_the_day_after_the_clock_was_set_forward() -> None:
+def test_the_previous_day_may_have_23_hours() -> None:
     """2018-03-11 had 23 hours in Los Angeles."""
     found = at("2018-03-12T19:00:00Z")
     assert found["startOfDay"] == "2018-03-12T00:00:00.000-07:00"
@@ -43,14 +43,14 @@ def test_the_day_after_the_clock_was_set_forward() -> None:
     assert found["startOfDayOneWeekAgo"] == "2018-03-05T00:00:00.000-08:00"
 
 
-def test_a_week_is_seven_days_of_the_calendar() -> None:
-    """So many hours before half past midnight on Monday it was still Sunday."""
+def test_one_week_ago_is_seven_calendar_days() -> None:
+    """168 hours before Monday 00:30 it was still Sunday, because of the clock change."""
     found = at("2018-03-12T07:30:00Z")
     assert found["processTime"] == "2018-03-12T00:30:00.000-07:00"
     assert found["startOfDayOneWeekAgo"] == "2018-03-05T00:00:00.000-08:00"
 
 
-def test_the_day_after_the_clock_was_set_back() -> None:
+def test_the_previous_day_may_have_25_hours() -> None:
     """2018-11-04 had 25 hours in Los Angeles."""
     found = at("2018-11-05T08:00:00Z")
     assert found["processTime"] == found["startOfDay"] == "2018-11-05T00:00:00.000-08:00"
@@ -66,7 +66,7 @@ def test_the_repeated_hour_keeps_its_offset(instant: str, offset: str) -> None:
     assert found["startOfDay"] == "2018-11-04T00:00:00.000-07:00"
 
 
-def test_a_day_may_begin_at_one() -> None:
+def test_a_day_may_begin_at_01_00() -> None:
     """In Santiago 2026-09-05 24:00 was followed by 2026-09-06 01:00."""
     found = at("2026-09-06T12:00:00Z", "America/Santiago")
     assert found["startOfDay"] == "2026-09-06T01:00:00.000-03:00"
@@ -94,7 +94,7 @@ def test_a_day_may_begin_twice() -> None:
 
 
 def test_a_day_may_be_missing() -> None:
-    """In Apia 2011-12-29 was followed by 2011-12-31: the day before is one that there was."""
+    """In Apia 2011-12-29 was followed by 2011-12-31: the previous day is one that existed."""
     found = at("2011-12-31T12:00:00+14:00", "Pacific/Apia")
     assert found["startOfDay"] == "2011-12-31T00:00:00.000+14:00"
     assert found["endOfPreviousDay"] == "2011-12-29T23:59:59.999-10:00"
@@ -102,20 +102,20 @@ def test_a_day_may_be_missing() -> None:
     assert (found["todaysDate"], found["yesterdaysDate"]) == ("2011-12-31", "2011-12-29")
 
 
-def test_an_hour_may_have_lost_its_beginning() -> None:
+def test_an_hour_may_begin_at_half_past() -> None:
     """On Lord Howe Island 2026-10-04 02:00 was 02:30 at once."""
     found = at("2026-10-03T15:45:00Z", "Australia/Lord_Howe")
     assert found["processTime"] == "2026-10-04T02:45:00.000+11:00"
     assert found["startOfHour"] == "2026-10-04T02:30:00.000+11:00"
 
 
-def test_milliseconds_are_cut_off_and_never_rounded_up() -> None:
+def test_milliseconds_are_truncated() -> None:
     found = at("2026-11-21T23:59:59.999999Z", "UTC")
     assert found["processTime"] == "2026-11-21T23:59:59.999+00:00"
     assert found["scheduledTime"] == "2026-11-21T23:59:59.999Z"
 
 
-def test_what_the_time_does_not_tell_comes_along() -> None:
+def test_values_that_do_not_depend_on_the_time_are_added() -> None:
     more = dict.fromkeys((*OF_PERIODS, "scheduleName", "runId"), "x")
     found = values(datetime(2026, 11, 21, tzinfo=UTC), UTC, **more, scheduledTime="y")
     assert set(found) == set(NAMES)
@@ -144,15 +144,15 @@ instants = st.one_of(
 
 
 def first_of_day(day: date, zone: tzinfo) -> datetime:
-    """The first minute of a day that there is, by looking at all that may be."""
+    """The first existing minute of a day, found by trying all candidates."""
     minute = datetime(day.year, day.month, day.day, tzinfo=UTC) - timedelta(hours=15)
     while minute.astimezone(zone).date() < day:
         minute += timedelta(minutes=15)
-    return minute  # in UTC: a time that comes twice equals none of another zone
+    return minute  # in UTC: a repeated local time equals no time of another zone
 
 
 @given(instants, st.sampled_from(ZONES))
-def test_days_agree_with_a_walk_over_all_quarters_of_an_hour(due: datetime, name: str) -> None:
+def test_days_equal_a_walk_over_all_quarters_of_an_hour(due: datetime, name: str) -> None:
     zone = ZoneInfo(name)
     local = due.astimezone(zone)
     today = local.date()
@@ -200,12 +200,12 @@ def test_all_instants_have_milliseconds_and_a_numeric_offset(due: datetime, name
         ("${slash}", "\\1\\g<0>"),
     ],
 )
-def test_text_is_filled_in_plainly(text: str, filled: str) -> None:
+def test_text_is_filled_in_one_pass_without_expressions(text: str, filled: str) -> None:
     assert fill(text, {"a": "1", "b": "${a}", "slash": "\\1\\g<0>"}) == filled
 
 
 @given(st.text(st.sampled_from("${}ab \n\\")))
-def test_filling_in_is_replacing_each_name(text: str) -> None:
+def test_filling_in_equals_replacing_each_name(text: str) -> None:
     assert fill(text, {"a": "1", "b": "2"}) == text.replace("${a}", "1").replace("${b}", "2")
 
 
@@ -219,16 +219,16 @@ def test_filling_in_is_replacing_each_name(text: str) -> None:
         ("$a {c}", []),
     ],
 )
-def test_unknown_names_are_named_once_in_order(text: str, names: list[str]) -> None:
+def test_unknown_names_are_listed_once_in_order(text: str, names: list[str]) -> None:
     assert unknown(text, ("a", "b")) == names
 
 
-def test_what_is_not_unknown_is_filled_in() -> None:
+def test_all_known_names_are_filled_in() -> None:
     text = " ".join(f"${{{name}}}" for name in NAMES)
     assert unknown(text, NAMES) == []
     assert "$" not in fill(text, dict.fromkeys(NAMES, "x"))
 
 
-def test_a_large_text_without_an_end_takes_linear_time() -> None:
+def test_a_large_text_with_unclosed_placeholders_is_left_unchanged() -> None:
     assert fill("${" * 4_000_000, {}) == "${" * 4_000_000
     assert unknown("${" + "a" * 8_000_000, ()) == []

@@ -22,7 +22,7 @@ BERLIN = ZoneInfo("Europe/Berlin")
         ("every 172800", "every 2 days"),
     ],
 )
-def test_spacings_have_no_zone(text: str, words: str) -> None:
+def test_words_of_intervals_name_no_zone(text: str, words: str) -> None:
     assert describe(parse(text), BERLIN) == words
 
 
@@ -82,5 +82,5 @@ def test_spacings_have_no_zone(text: str, words: str) -> None:
          "at 00:00 on Monday in 2026 to 2028 and 2031"),
     ],
 )  # fmt: skip
-def test_clock_times_come_with_their_zone(text: str, words: str) -> None:
+def test_words_of_times_of_day_name_the_zone(text: str, words: str) -> None:
     assert describe(parse(text), BERLIN) == f"{words}, Europe/Berlin"

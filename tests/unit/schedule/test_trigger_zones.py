@@ -10,7 +10,7 @@ from synergy.schedule.zones import zone
 
 
 @pytest.mark.parametrize("name", ["UTC", "Europe/Berlin", "America/Argentina/Buenos_Aires"])
-def test_known(name: str) -> None:
+def test_a_known_zone_is_found(name: str) -> None:
     assert zone(name).key == name
 
 
@@ -37,13 +37,13 @@ def test_known(name: str) -> None:
         ("x" * 5000, "zones are named like"),
     ],
 )
-def test_unknown(name: str, suggestion: str) -> None:
+def test_an_unknown_zone_is_refused_with_a_suggestion(name: str, suggestion: str) -> None:
     with pytest.raises(InvalidValue) as refused:
         zone(name)
     assert suggestion in str(refused.value)
 
 
-def test_a_machine_without_zones_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_without_zones_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(zones, "available_timezones", set)
     with pytest.raises(InvalidValue, match="install the package tzdata"):
         zone("Mars/Olympus_Mons")
