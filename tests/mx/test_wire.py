@@ -83,6 +83,23 @@ def test_malformed_http_is_refused(port):
     assert alive.startswith(b"HTTP/1.1 200 "), alive
 
 
+@pytest.mark.parametrize(
+    "ambiguous",
+    [
+        b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n",
+        b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
+    ],
+)
+def test_an_ambiguous_length_ends_the_connection(port, ambiguous):
+    hidden = b"GET /api/v1/livez HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    sent = POST.replace(b"Connection: close\r\n", b"") + ambiguous + hidden
+    answer = exchanged(port, sent)
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert answer.count(b"HTTP/1.1 ") == 1
+    assert b"\r\nconnection: close\r\n" in answer.lower()
+
+
 def exchanged(port: int, sent: bytes) -> bytes:
     """Returns all that is received until the connection ends."""
     with socket.create_connection(("127.0.0.1", port), timeout=LIMIT) as connection:

@@ -34,13 +34,21 @@ def body_limit(method: str, path: str) -> int:
 
 
 class HeaderLimit(HttpMiddleware):
-    """Refuses requests whose address or headers are too long."""
+    """Refuses requests whose address or headers are too long, or whose length is ambiguous.
+
+    A proxy may see another end of an ambiguous request: what follows it could be a request of
+    somebody else, or one that the proxy never saw. So nothing more is read from the connection.
+    """
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > TARGET_BYTES:
             raise HTTPException(414, f"path and query are limited to {TARGET_BYTES:,} bytes")
         if sum(len(name) + len(value) for name, value in scope["headers"]) > HEADER_BYTES:
             raise HTTPException(431, f"headers are limited to {HEADER_BYTES:,} bytes in total")
+        headers = Headers(scope=scope)
+        if "transfer-encoding" in headers and "content-length" in headers:
+            why = "send Content-Length or Transfer-Encoding, not both"
+            raise HTTPException(400, why, {"Connection": "close"})
         await self.app(scope, receive, send)
 
 
@@ -53,8 +61,6 @@ class BodyLimit(HttpMiddleware):
         length = headers.get("content-length", "0")
         if not (length.isascii() and length.isdigit() and len(length) <= LENGTH_DIGITS):
             raise HTTPException(400, "Content-Length is not a number")
-        if "transfer-encoding" in headers and "content-length" in headers:
-            raise HTTPException(400, "send Content-Length or Transfer-Encoding, not both")
         if int(length) > limit:
             raise _too_large(limit)
         if int(length) or "transfer-encoding" in headers:
