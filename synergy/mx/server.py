@@ -17,6 +17,7 @@ from synergy.mx.accounts.authenticator import Authenticator
 from synergy.mx.accounts.local_access import LocalAccess
 from synergy.mx.app import create_app
 from synergy.mx.protection.connection import HttpConnection
+from synergy.mx.protection.headers import HSTS
 from synergy.mx.protection.hosts import is_loopback, own_names
 from synergy.mx.protection.stream_shutdown import ShutdownSignal
 from synergy.mx.services import Services
@@ -94,6 +95,7 @@ def _config(app: object, tls: tuple[object, object] | None) -> uvicorn.Config:
         access_log=False,
         server_header=False,
         forwarded_allow_ips=PROXIES,
+        headers=[] if tls is None else [HSTS],
         limit_concurrency=MOST_CONNECTIONS,
         timeout_graceful_shutdown=GRACE_SECONDS,
         h11_max_incomplete_event_size=HEAD_BYTES,

@@ -155,7 +155,9 @@ def test_stopping_twice_does_no_harm(place):
 # TLS
 
 
-def test_by_tls_cookies_are_for_tls_only(secured_place, tmp_path):
+@pytest.fixture
+def login_by_tls(secured_place, tmp_path):
+    """The headers of the login page of an MX with TLS."""
     authority = Authority(tmp_path, "authority")
     files = authority.sign("mx")
     context = ssl.create_default_context(cafile=str(authority.cacertfile))
@@ -165,9 +167,23 @@ def test_by_tls_cookies_are_for_tls_only(secured_place, tmp_path):
             line.request("GET", "/login")
             answer = line.getresponse()
             answer.read()
-    cookie = answer.headers["set-cookie"]
-    assert cookie.startswith("__Host-synergy_login=")
-    assert "Secure" in cookie
+    return answer.headers
+
+
+def test_by_tls_cookies_are_for_tls_only(login_by_tls):
+    assert login_by_tls["set-cookie"].startswith("__Host-synergy_login=")
+    assert "Secure" in login_by_tls["set-cookie"]
+
+
+def test_browsers_keep_to_tls_if_mx_has_it(login_by_tls):
+    assert login_by_tls["strict-transport-security"] == "max-age=31536000"
+
+
+def test_browsers_are_not_told_to_use_tls_that_mx_does_not_have(place):
+    with running(place) as (_, port):
+        answer = raw(port, b"GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 200")
+    assert b"strict-transport" not in answer.lower()
 
 
 def test_an_invalid_certificate_is_refused(place, tmp_path):

@@ -10,10 +10,12 @@ from starlette.types import Message, Receive, Scope, Send
 from synergy.mx.middleware import HttpMiddleware
 
 CSP: Final = (
-    "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-    "connect-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; "
-    "frame-ancestors 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
+HSTS: Final = ("Strict-Transport-Security", f"max-age={365 * 86400}")
+"""Tells browsers to use TLS only; it is for an MX that has TLS itself, and holds for all ports."""
+
 ALWAYS: Final = {
     "Content-Security-Policy": CSP,
     "X-Content-Type-Options": "nosniff",
