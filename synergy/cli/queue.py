@@ -23,7 +23,7 @@ add = NOUN.add
 def run_list(arguments: argparse.Namespace) -> None:
     """Show the number of waiting messages of each queue."""
     with services() as at:
-        queues, dead = at.reads.queues(), len(at.reads.dead(1000))
+        queues, dead = at.reads.queues(), at.reads.dead_count()
     if arguments.json:
         output.print_json({"queues": queues, "dead": dead})
         return

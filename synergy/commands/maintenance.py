@@ -83,7 +83,8 @@ class Maintenance:
         Raises NotFound, and sends none, if one of them is missing.
         """
         counts: dict[str, int] = {}
-        dead = {message.seq: message.queue for message in self._bus.dead(1_000_000)}
+        waiting = self._store.messages.quarantine().messages
+        dead = {message.seq: message.queue for message in self._bus.dead(waiting)}
         for seq in dead if seqs is None else seqs:
             if seq not in dead:
                 raise NotFound("message in quarantine", str(seq), "launch.py queue dead lists them")
@@ -112,7 +113,7 @@ class Maintenance:
 
     def purge_dead(self, actor: Actor, now: datetime, *, dry_run: bool) -> int:
         """Drops all messages in quarantine; returns how many."""
-        waiting = len(self._bus.dead(1_000_000))
+        waiting = self._store.messages.quarantine().messages
         if dry_run or not waiting:
             return waiting
         dropped = self._bus.purge_dead()

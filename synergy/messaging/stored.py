@@ -12,6 +12,7 @@ from pathlib import Path
 from synergy.clock import Clock, SystemClock
 from synergy.messaging.message import BadMessage, Message, decode, encode
 from synergy.messaging.protocol import Consumer, Delivery, Waiter
+from synergy.messaging.quarantine import Quarantine
 from synergy.messaging.wakeups import LocalWakeups, SocketWakeups, Wakeups
 from synergy.storage.protocol import Batch, DeadMessage, Messages, Store
 
@@ -25,7 +26,7 @@ class StoredBus:
 
     def __init__(self, store: Store, home: Path | None = None, clock: Clock | None = None) -> None:
         self._store = store
-        self._clock = clock or SystemClock()
+        self._quarantine = Quarantine(store, clock or SystemClock())
         self._wakeups: Wakeups = SocketWakeups(home / "bells") if home else LocalWakeups()
 
     def declare(self, queues: Sequence[str]) -> None:
@@ -46,7 +47,7 @@ class StoredBus:
 
     def consumer(self, queue: str) -> Consumer:
         waiter = self._wakeups.waiter(_of_queue(queue))
-        return StoredConsumer(queue, self._store.messages, waiter, self._clock)
+        return StoredConsumer(queue, self._store.messages, waiter, self._quarantine)
 
     def notify(self, topic: str) -> None:
         self._wakeups.wake(_of_topic(topic))
@@ -83,11 +84,13 @@ class StoredBus:
 class StoredConsumer:
     """See `synergy.messaging.protocol.Consumer`."""
 
-    def __init__(self, queue: str, messages: Messages, waiter: Waiter, clock: Clock) -> None:
+    def __init__(
+        self, queue: str, messages: Messages, waiter: Waiter, quarantine: Quarantine
+    ) -> None:
         self._queue = queue
         self._messages = messages
         self._waiter = waiter
-        self._clock = clock
+        self._quarantine = quarantine
 
     def take(self, limit: int, batch: Batch) -> list[Delivery]:
         """Removes messages from the store with the batch of this thread."""
@@ -98,13 +101,13 @@ class StoredConsumer:
                 try:
                     deliveries.append(Delivery(decode(stored.body), stored.body))
                 except BadMessage as error:
-                    self._bury(stored.body, str(error))
+                    self._quarantine.put(self._queue, stored.body, str(error))
             if len(found) < missing:
                 break
         return deliveries
 
     def reject(self, delivery: Delivery, reason: str, batch: Batch) -> None:
-        self._bury(delivery.body, reason)
+        self._quarantine.put(self._queue, delivery.body, reason)
 
     def wait(self, timeout: float) -> bool:
         return self._waiter.wait(timeout)
@@ -114,9 +117,6 @@ class StoredConsumer:
 
     def close(self) -> None:
         self._waiter.close()
-
-    def _bury(self, body: bytes, reason: str) -> None:
-        self._messages.bury(self._queue, body, reason, self._clock.now())
 
 
 def _of_queue(queue: str) -> str:

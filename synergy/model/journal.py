@@ -14,6 +14,7 @@ from synergy.model.unit_of_work import UnitState
 from synergy.model.value import value
 
 COLLECTOR = "collector"  # the author of the collector's changes
+QUARANTINE = "quarantine"  # the author of entries about messages that it dropped
 
 
 @value
@@ -161,6 +162,12 @@ def queue_replayed(counts: Mapping[str, int], who: str, why: str, now: datetime)
 def queue_purged(queue: str, number: int, who: str, why: str, now: datetime) -> JournalEntry:
     """Messages that waited in a queue were dropped."""
     return _entry(JournalEvent.QUEUE_PURGED, now, who, with_reason(_listed({queue: number}), why))
+
+
+def quarantine_dropped(total: int, now: datetime) -> JournalEntry:
+    """Quarantine was full; `total` messages were dropped so far for newer ones."""
+    why = f"{total} of the oldest messages were dropped so far"
+    return _entry(JournalEvent.QUEUE_DROPPED, now, QUARANTINE, why)
 
 
 def timetable_extended(before: str, after: str, who: str, why: str, now: datetime) -> JournalEntry:

@@ -92,6 +92,7 @@ class JournalEvent(StrEnum):
 
     QUEUE_REPLAYED = "queue.replayed", "messages in quarantine were sent again"
     QUEUE_PURGED = "queue.purged", "messages of a queue, or those in quarantine, were dropped"
+    QUEUE_DROPPED = "queue.dropped", "quarantine was full, and its oldest messages were dropped"
 
     TIMETABLE_EXTENDED = "timetable.extended", "the timetable begins at an earlier hour"
 

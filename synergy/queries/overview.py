@@ -80,7 +80,7 @@ class Overview:
     """The state of a deployment at `at`.
 
     `units` are the unfinished units by state, of which `failing` and `running` list the newest.
-    `dead` counts at most 100 messages in quarantine. `waiting` includes late processes.
+    `dead` counts the messages in quarantine. `waiting` includes late processes.
     """
 
     at: datetime
@@ -116,7 +116,7 @@ def overview(
         failing=reads.units(None, UnitState.INVALID, SHOWN).items,
         running=reads.units(None, UnitState.IN_PROGRESS, SHOWN).items,
         queues=tuple(queue for queue in reads.queues() if queue.waiting),
-        dead=len(reads.dead(MOST)),
+        dead=reads.dead_count(),
         collector=collector,
         throughput=throughput,
         audit=audit,

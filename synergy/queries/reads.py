@@ -236,6 +236,10 @@ class Reads:
         """Messages in quarantine, newest first."""
         return self._bus.dead(limit)
 
+    def dead_count(self) -> int:
+        """The number of messages in quarantine."""
+        return self._store.messages.quarantine().messages
+
     def dead_letters(self, limit: int, cursor: str | None, longest: int) -> Page[DeadLetter]:
         """A page of them, as text of at most `longest` characters; see `dead_page`."""
         return dead_page(self._bus, limit, cursor, longest)

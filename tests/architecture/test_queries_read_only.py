@@ -21,7 +21,7 @@ READERS = [*(SYNERGY / "queries").rglob("*.py"), SYNERGY / "runtime" / "shared_p
 VIEWS = {
     "synergy.storage.protocol": {
         "StoreView", *(name for name in protocol.__all__ if name.startswith("Readable")),
-        "Bounds", "DeadMessage", "LogLine", "StoreStatus",
+        "Bounds", "DeadMessage", "LogLine", "QuarantineContents", "StoreStatus",
     },
     "synergy.messaging.protocol": {BusView.__name__},
     "synergy.runtime.workplace": set(),

@@ -104,6 +104,9 @@ CASES = (
 )  # fmt: skip
 
 
+DEAD = ((3, b"\xff\x00", "not JSON"), (5, b"", "\xe4"))  # in quarantine: number, body, reason
+
+
 def bytes_of_jobs(runs: Iterable[Any]) -> dict[tuple[str, int], int]:
     """Returns the state byte of every case, by process and ordinal, from loaded runs of jobs."""
     found = {}
@@ -133,6 +136,9 @@ def write_sqlite(path: Path) -> None:
         _insert(connection, "unit", unit | {"state": 5})
     for entry in _entries():
         _insert(connection, "journal", entry)
+    for seq, body, reason in DEAD:
+        row = {"seq": seq, "queue": "q", "body": body, "reason": reason, "at": _AT}
+        _insert(connection, "dead_message", row)
     connection.pragma("user_version", SQLITE_SCHEMA)
     connection.close()
 
@@ -164,6 +170,11 @@ def write_mongodb(database: pymongo.database.Database[Any]) -> None:
         })  # fmt: skip
     for number, entry in enumerate(_entries(), 1):
         database["journal"].insert_one(entry | {"_id": number, "origin": f"old:{number}"})
+    for seq, body, reason in DEAD:
+        row = {"_id": seq, "queue": "q", "body": body, "reason": reason, "at": _AT}
+        database["dead_messages"].insert_one(row)
+    counter = {"_id": "dead messages", "n": DEAD[-1][0]}
+    database["counters"].replace_one({"_id": "dead messages"}, counter, upsert=True)
     note = {"_id": "layout", "n": MONGODB_LAYOUT}
     database["counters"].replace_one({"_id": "layout"}, note, upsert=True)
     assert layout.VERSION > MONGODB_LAYOUT

@@ -10,6 +10,7 @@ import pytest
 
 from synergy.messaging.message import EventsMessage, Message, UnitMessage
 from synergy.messaging.protocol import Bus, Consumer
+from synergy.messaging.quarantine import LONGEST_KEPT
 from synergy.messaging.stored import StoredBus
 from synergy.storage.protocol import Store
 from tests.contract.concurrency import in_processes, in_threads, open_bus
@@ -230,6 +231,17 @@ def test_rejected_messages_are_put_into_quarantine_with_the_reason(
     (dead,) = bus.dead()
     assert (dead.queue, dead.body, dead.reason) == ("q", first.body, "no such thing")
     assert is_empty(store, bus, consumer)
+
+
+def test_of_an_overlong_message_the_beginning_is_kept(
+    store: Store, bus: Bus, consumer: Consumer, deliver: Deliver
+) -> None:
+    deliver(b"x" * (LONGEST_KEPT + 5))
+    publish(store, bus, ONE)
+    assert take(store, consumer, 1) == [ONE]
+    (dead,) = bus.dead()
+    assert dead.body == b"x" * LONGEST_KEPT
+    assert f"it had {LONGEST_KEPT + 5} bytes" in dead.reason
 
 
 def test_quarantine_is_replayed_or_purged(store: Store, bus: Bus, consumer: Consumer) -> None:

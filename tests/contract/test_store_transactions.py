@@ -11,7 +11,7 @@ from synergy.errors import StorageUnavailable
 from synergy.messaging.message import UnitMessage
 from synergy.messaging.protocol import Bus, Consumer
 from synergy.model.schedule import RunState
-from synergy.storage.protocol import Store
+from synergy.storage.protocol import QuarantineContents, QuarantineLimits, Store
 from tests.contract.concurrency import in_processes, in_threads, open_store, paused_in_batch
 from tests.contract.engines import STORED, WITH_TRANSACTIONS
 from tests.contract.scheduled import (
@@ -230,3 +230,14 @@ def test_a_failed_batch_puts_nothing_into_quarantine(
     assert bus.dead() == []
     assert take(store, consumer) == [ONE]
     assert [dead.body for dead in bus.dead()] == [b"\xff"]
+
+
+def test_a_failed_batch_drops_nothing_from_quarantine(store: Store) -> None:
+    limits = QuarantineLimits(messages=2, bytes=100)
+    store.messages.bury("q", b"1", "odd", NOW, limits)
+    store.messages.bury("q", b"2", "odd", NOW, limits)
+    with suppress(ZeroDivisionError), store.batch():
+        assert store.messages.bury("q", b"3", "odd", NOW, limits) == 1
+        raise ZeroDivisionError
+    assert [dead.body for dead in store.messages.buried()] == [b"2", b"1"]
+    assert store.messages.quarantine() == QuarantineContents(2, 8, 0)

@@ -245,6 +245,7 @@ def test_copying_twice_changes_nothing(store: Store, other: Store) -> None:
     copy(other, store)
     copy(other, store)
     assert everything(store) == everything(other)
+    assert store.messages.quarantine() == other.messages.quarantine()
 
 
 def test_every_query_returns_the_same_from_a_copy(store: Store, other: Store) -> None:

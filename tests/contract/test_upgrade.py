@@ -19,7 +19,7 @@ from synergy.model.job import JobChange, JobState
 from synergy.storage.mongodb import MongoStore, engine, layout, upgrade
 from synergy.storage.mongodb.database import Database
 from synergy.storage.mongodb.jobs import MongoJobs
-from synergy.storage.protocol import Store
+from synergy.storage.protocol import QuarantineContents, QuarantineLimits, Store
 from synergy.storage.sqlite import SqliteStore, migration_steps, schema
 from synergy.timeperiod import Qualifier
 from tests.contract.concurrency import in_processes
@@ -125,6 +125,16 @@ def jobs(older: OlderStore) -> dict[tuple[str, int], int]:
 def named(jobs: dict[tuple[str, int], int]) -> dict[str, int]:
     """Returns state bytes by the titles of the cases, so that a failure names them."""
     return {case.title: jobs[case.process, case.ordinal] for case in CASES}
+
+
+# Quarantine
+
+
+def test_messages_in_quarantine_are_counted_and_measured(older: OlderStore) -> None:
+    with closing(older.open()) as store:
+        assert store.messages.quarantine() == QuarantineContents(2, 12, 0)
+        assert store.messages.bury("q", b"x", "", NOW, QuarantineLimits(10, 3)) == 1
+        assert [(dead.seq, dead.body) for dead in store.messages.buried()][1:] == [(5, b"")]
 
 
 # States and journal

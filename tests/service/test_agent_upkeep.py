@@ -12,6 +12,7 @@ from synergy.model.schedule import RunState
 from synergy.queries.metrics.agents import AgentMetrics
 from synergy.runtime import agent_counters
 from synergy.runtime.shared_parts import AGENTS
+from synergy.storage.protocol import QuarantineLimits
 from tests.service.agent_harness import NOW, OPERATOR, AgentHarness
 
 DAY = 86_400
@@ -57,11 +58,23 @@ def test_every_metric_has_its_heading_and_labels_are_escaped(agents: AgentHarnes
     kinds = {
         **dict.fromkeys(agent_counters.COUNTERS, "counter"),
         **dict.fromkeys(agent_counters.DURATIONS, "histogram"),
-        **dict.fromkeys(("schedules", "runs_unfinished", "dead_messages"), "gauge"),
+        **dict.fromkeys(("schedules", "runs_unfinished"), "gauge"),
+        **dict.fromkeys(("dead_messages", "dead_messages_bytes"), "gauge"),
+        "dead_messages_dropped_total": "counter",
     }
     headings = {f"# TYPE synergy_{name} {kind}" for name, kind in kinds.items()}
     assert headings == {line for line in lines if line.startswith("# TYPE ")}
     assert 'synergy_error_total{outcome="a \\"b\\"\\n"} 1.0' in lines
+
+
+def test_the_contents_of_quarantine_are_measured(agents: AgentHarness):
+    limits = QuarantineLimits(messages=2, bytes=100)
+    for body in (b"1", b"22", b"333"):
+        agents.store.messages.bury("q", body, "odd", agents.clock.now(), limits)
+    lines = exposed(agents)
+    assert "synergy_dead_messages 2.0" in lines
+    assert "synergy_dead_messages_bytes 11.0" in lines
+    assert "synergy_dead_messages_dropped_total 1.0" in lines
 
 
 def test_unreadable_counts_are_zero(agents: AgentHarness):

@@ -26,6 +26,7 @@ from synergy.errors import ConfigurationError, MessagingUnavailable, StorageUnav
 from synergy.messaging.amqp import Address
 from synergy.messaging.message import Message, encode
 from synergy.messaging.protocol import Consumer, Waiter
+from synergy.messaging.quarantine import Quarantine
 from synergy.messaging.rabbitmq import topology
 from synergy.messaging.rabbitmq.consumer import RabbitConsumer
 from synergy.messaging.rabbitmq.faults import Fault
@@ -61,7 +62,7 @@ class RabbitBus:
         name = secrets.token_hex(8)
         self._place = address.place
         self._store = store
-        self._clock = clock or SystemClock()
+        self._quarantine = Quarantine(store, clock or SystemClock())
         self._queues = dict.fromkeys(queues)
         self._io = IoThread()
         self._wakeups = LocalWakeups()
@@ -102,9 +103,7 @@ class RabbitBus:
         with suppress(MessagingUnavailable):
             self._await(self._receiver.subscribe(subscription))
         detach = partial(self._unsubscribe, subscription)
-        return RabbitConsumer(
-            subscription, waiter, self._store.messages, self._deployment, self._clock, detach
-        )
+        return RabbitConsumer(subscription, waiter, self._quarantine, self._deployment, detach)
 
     def notify(self, topic: str) -> None:
         """Wakes the listeners of this process at once, and those of others through the broker."""
@@ -128,13 +127,14 @@ class RabbitBus:
     def replay(self, seqs: Sequence[int] | None = None) -> dict[str, int]:
         """Removes messages from quarantine after the broker has them, so that none is lost."""
         wanted = None if seqs is None else set(seqs)
+        messages = self._store.messages
         dead = [
             message
-            for message in reversed(self._store.messages.buried(1_000_000))
+            for message in reversed(messages.buried(messages.quarantine().messages))
             if wanted is None or message.seq in wanted
         ]
         self._send([(message.queue, message.body) for message in dead])
-        self._store.messages.purge_buried([message.seq for message in dead])
+        messages.purge_buried([message.seq for message in dead])
         return dict(Counter(message.queue for message in dead))
 
     def purge(self, queue: str) -> int:

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from synergy.clock import Clock
 from synergy.messaging.message import BadMessage, Message, decode
 from synergy.messaging.protocol import Delivery, Waiter
+from synergy.messaging.quarantine import Quarantine
 from synergy.messaging.rabbitmq.subscription import Received, Subscription
-from synergy.storage.protocol import Batch, Messages
-
-LONGEST_KEPT = 1 << 20
-"""Bytes of a bad message that quarantine keeps, because stores limit the size of a row."""
+from synergy.storage.protocol import Batch
 
 
 class RabbitConsumer:
@@ -22,17 +19,15 @@ class RabbitConsumer:
         self,
         subscription: Subscription,
         waiter: Waiter,
-        messages: Messages,
+        quarantine: Quarantine,
         deployment: Callable[[], str],
-        clock: Clock,
         detach: Callable[[], None],
     ) -> None:
         """`deployment` returns the expected sender; `detach` returns messages not taken."""
         self._subscription = subscription
         self._waiter = waiter
-        self._messages = messages
+        self._quarantine = quarantine
         self._deployment = deployment
-        self._clock = clock
         self._detach = detach
 
     def take(self, limit: int, batch: Batch) -> list[Delivery]:
@@ -48,11 +43,11 @@ class RabbitConsumer:
                 try:
                     deliveries.append(Delivery(self._decoded(received), received.body))
                 except BadMessage as error:
-                    self._quarantine(received.body, str(error))
+                    self._put_aside(received.body, str(error))
         return deliveries
 
     def reject(self, delivery: Delivery, reason: str, batch: Batch) -> None:
-        self._quarantine(delivery.body, reason)
+        self._put_aside(delivery.body, reason)
 
     def wait(self, timeout: float) -> bool:
         return self._subscription.await_any(partial(self._waiter.wait, timeout))
@@ -73,9 +68,5 @@ class RabbitConsumer:
             )
         return message
 
-    def _quarantine(self, body: bytes, reason: str) -> None:
-        if len(body) > LONGEST_KEPT:
-            reason += f"; it had {len(body)} bytes, of which the first {LONGEST_KEPT} are kept"
-        self._messages.bury(
-            self._subscription.queue, body[:LONGEST_KEPT], reason, self._clock.now()
-        )
+    def _put_aside(self, body: bytes, reason: str) -> None:
+        self._quarantine.put(self._subscription.queue, body, reason)

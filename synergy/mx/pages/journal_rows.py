@@ -40,6 +40,7 @@ _WORDS: Mapping[str, str] = {
     JournalEvent.PROCESS_TRIGGER_FREQUENCY: "got another trigger",
     JournalEvent.PROCESS_TRIGGERED: "was triggered by hand",
     JournalEvent.QUEUE_PURGED: "messages were dropped",
+    JournalEvent.QUEUE_DROPPED: "quarantine was full",
     JournalEvent.QUEUE_REPLAYED: "messages were sent again",
     JournalEvent.SCHEDULE_CHANGED: "was changed",
     JournalEvent.SCHEDULE_CREATED: "was created",

@@ -10,9 +10,7 @@ from prometheus_client.registry import Collector
 from synergy.names import RUN_COUNTS
 from synergy.queries.metrics.families import cumulative, full_name, gauge
 from synergy.runtime.agent_counters import BOUNDS, COUNTERS, DURATIONS, collected, json_object
-from synergy.storage.protocol import StoreView
-
-MOST_DEAD = 1000  # dead messages that are counted
+from synergy.storage.protocol import QuarantineContents, StoreView
 
 
 class AgentMetrics(Collector):
@@ -51,8 +49,19 @@ def _current(store: StoreView) -> Iterator[Metric]:
         "Runs that are pending or launched.",
         (({"state": state}, number) for state, number in states.items()),
     )
+    yield from _quarantine(store.messages.quarantine())
+
+
+def _quarantine(held: QuarantineContents) -> Iterator[Metric]:
+    yield gauge("dead_messages", "Messages in quarantine.", [({}, held.messages)])
     yield gauge(
-        "dead_messages",
-        f"Messages in quarantine; at most {MOST_DEAD:,} are counted.",
-        [({}, len(store.messages.buried(MOST_DEAD)))],
+        "dead_messages_bytes",
+        "Bytes of the messages in quarantine, and of the reasons.",
+        [({}, held.bytes)],
     )
+    dropped = CounterMetricFamily(
+        full_name("dead_messages_dropped_total"),
+        "Messages that were dropped from quarantine because it was full.",
+    )
+    dropped.add_metric([], held.dropped)
+    yield dropped

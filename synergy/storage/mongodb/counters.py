@@ -28,6 +28,13 @@ def upsert(
         return collection.find_one_and_update({"_id": key}, change, return_document=which)
 
 
+def value(database: Database, name: str) -> int:
+    """The last number that was reserved; 0 if there was none."""
+    with database.calling():
+        counter = database["counters"].find_one({"_id": name})
+    return 0 if counter is None else int(counter["n"])
+
+
 def take(database: Database, name: str, count: int) -> int:
     """Reserves `count` numbers for the caller and returns the first; a counter starts at 1.
 

@@ -14,11 +14,11 @@ from pymongo import ASCENDING, DESCENDING
 from pymongo.errors import DuplicateKeyError
 
 from synergy.errors import ConfigurationError, StorageUnavailable
-from synergy.storage.mongodb.counters import upsert
+from synergy.storage.mongodb.counters import upsert, value
 from synergy.storage.mongodb.database import Database
 from synergy.storage.mongodb.upgrade import upgrade
 
-VERSION = 4
+VERSION = 5
 TIMEOUT_SECONDS = 600  # for the creation of all indexes, and for an upgrade
 
 _VERSION = "layout"
@@ -98,14 +98,13 @@ INDEXES: Mapping[str, Sequence[Index]] = {
     ],
     "assignments": [index("box", "box", "process")],
     "unit_logs": [index("unit", "unit", "attempt")],
+    "dead_messages": [index("size", "size")],
 }
 
 
 def version_of(database: Database) -> int:
     """The version of the layout of the database; 0 if it was never used."""
-    with database.calling():
-        found = database["counters"].find_one({"_id": _VERSION})
-    return 0 if found is None else int(found["n"])
+    return value(database, _VERSION)
 
 
 def prepare(database: Database, *, create: bool) -> None:

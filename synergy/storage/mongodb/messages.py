@@ -19,11 +19,21 @@ from synergy.runtime.masking import mask
 from synergy.storage.instants import micros
 from synergy.storage.mongodb import counters
 from synergy.storage.mongodb.database import Database, Doc
-from synergy.storage.protocol import DeadMessage, StoredMessage
+from synergy.storage.protocol import (
+    QUARANTINE,
+    DeadMessage,
+    QuarantineContents,
+    QuarantineLimits,
+    StoredMessage,
+)
+from synergy.storage.quarantine import exceeds, size_of, surplus
 from synergy.storage.stored_fields import DEAD_MESSAGE
 
 FREE = ""  # the taker of a waiting message
 DEAD = "dead messages"  # the counter of dead messages
+DROPPED = "dropped dead messages"  # the counter of those that were dropped for others
+SIZED = {"size": {"$gte": 0}}  # all dead messages, found by the index of their sizes
+SOME = 20  # sizes that are read at a time: to read one, the server reads its message
 _PREFIX = "messages."  # begins the name of a queue's collection
 
 _dead_message_of = DEAD_MESSAGE.reads_document(seq="_id")
@@ -89,18 +99,32 @@ class MongoMessages:
             }
         return {queue: count for queue, count in counts.items() if count}
 
-    def bury(self, queue: str, body: bytes, reason: str, now: datetime) -> None:
+    def bury(
+        self,
+        queue: str,
+        body: bytes,
+        reason: str,
+        now: datetime,
+        limits: QuarantineLimits = QUARANTINE,
+    ) -> int:
+        reason = mask(reason)
         with self._database.calling():
             seq = counters.take(self._database, DEAD, 1)
-            self._dead.insert_one(
-                {
-                    "_id": seq,
-                    "queue": queue,
-                    "body": body,
-                    "reason": mask(reason),
-                    "at": micros(now),
-                }
-            )
+            message = {"queue": queue, "body": body, "reason": reason, "at": micros(now)}
+            self._dead.insert_one({"_id": seq, **message, "size": size_of(body, reason)})
+            return self._drop(limits)
+
+    def quarantine(self) -> QuarantineContents:
+        """Sums the sizes in the index, where MongoDB finds them without the messages.
+
+        Two questions, because FerretDB answers only the first sum of a group.
+        """
+        total = {"$group": {"_id": None, "bytes": {"$sum": "$size"}}}
+        with self._database.calling():
+            messages = self._dead.count_documents(SIZED)
+            sums = list(self._dead.aggregate([{"$match": SIZED}, total]))
+            dropped = counters.value(self._database, DROPPED)
+        return QuarantineContents(messages, sums[0]["bytes"] if sums else 0, dropped)
 
     def buried(self, limit: int = 100, before: int | None = None) -> list[DeadMessage]:
         wanted = {} if before is None else {"_id": {"$lt": before}}
@@ -139,6 +163,22 @@ class MongoMessages:
         if queue not in self._prepared:
             self.queue(queue).create_index([("taker", 1), ("_id", 1)], name="waiting")
             self._prepared.add(queue)
+
+    def _drop(self, limits: QuarantineLimits) -> int:
+        """Drops the oldest messages beyond the limits; returns how many.
+
+        The contents are read after the messages: if other processes drop some of these, too few
+        are dropped here, never too many, and the next turn drops the rest.
+        """
+        dropped = 0
+        while exceeds(self.quarantine(), limits):
+            oldest = list(self._dead.find(SIZED, {"size": 1}).sort("_id", 1).limit(SOME))
+            sizes = [(one["_id"], one["size"]) for one in oldest]
+            seqs = surplus(self.quarantine(), limits, sizes)
+            dropped += self._dead.delete_many({"_id": {"$in": seqs}}).deleted_count
+        if dropped:
+            counters.take(self._database, DROPPED, dropped)
+        return dropped
 
     def _delete(self, queue: str, taker: str) -> None:
         with self._database.calling():

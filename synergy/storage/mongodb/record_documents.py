@@ -24,6 +24,7 @@ from synergy.storage.mongodb.messages import DEAD
 from synergy.storage.mongodb.schedule_documents import history_of
 from synergy.storage.mongodb.unit_documents import unique_fields
 from synergy.storage.protocol import Record
+from synergy.storage.quarantine import size_of
 
 
 class Table:
@@ -102,7 +103,10 @@ TABLES = {
             # an entry that is copied is not pending anywhere, so its origin need only be unique
             lambda one: {"origin": f"copy:{one['_id']}"},
         ),
-        ("dead_messages", "seq=_id queue body reason at", fields.DEAD_MESSAGE.kinds),
+        (
+            "dead_messages", "seq=_id queue body reason at", fields.DEAD_MESSAGE.kinds,
+            lambda one: {"size": size_of(one["body"], one["reason"])},
+        ),
     )
 }  # fmt: skip
 

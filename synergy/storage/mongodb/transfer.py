@@ -23,7 +23,7 @@ from synergy.storage.mongodb import collection_rows as rows
 from synergy.storage.mongodb import operations, runs, units
 from synergy.storage.mongodb.changes import Changes
 from synergy.storage.mongodb.compare_and_set import insert_new
-from synergy.storage.mongodb.counters import upsert
+from synergy.storage.mongodb.counters import upsert, value
 from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.journal import MongoJournal
 from synergy.storage.mongodb.messages import FREE, MongoMessages, counter_of
@@ -133,22 +133,17 @@ class MongoTransfer:
     def _write_numbers(self, records: Sequence[Record]) -> None:
         self._raise({COUNTERS[record["name"]]: record["n"] for record in records})
 
-    def _raise(self, counters: Mapping[str, int]) -> None:
+    def _raise(self, lasts: Mapping[str, int]) -> None:
         """Raises counters to at least the given last numbers."""
-        for name, last in counters.items():
+        for name, last in lasts.items():
             upsert(self._database["counters"], name, {"$max": {"n": last}})
 
     def _numbers(self, after: Key) -> Iterator[Record]:
-        present = {name: self._counter(counter) for name, counter in COUNTERS.items()}
+        present = {name: value(self._database, counter) for name, counter in COUNTERS.items()}
         present["journal"] = max(present["journal"], self._journal.last_seq())
         for name, last in sorted(present.items()):
             if last and (name,) > after:
                 yield {"name": name, "n": last}
-
-    def _counter(self, name: str) -> int:
-        with self._database.calling():
-            found = self._database["counters"].find_one({"_id": name})
-        return 0 if found is None else int(found["n"])
 
     def _logs(self, after: Key) -> Iterator[Record]:
         order = dict(zip(("unit", "attempt"), after, strict=True))

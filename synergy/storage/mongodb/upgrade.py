@@ -10,6 +10,7 @@ from __future__ import annotations
 from synergy.storage.mongodb.database import Database
 from synergy.storage.mongodb.jobs import MongoJobs
 from synergy.storage.mongodb.journal import MongoJournal
+from synergy.storage.quarantine import size_of
 from synergy.storage.upgrade_given_up import GIVEN_UP, SKIPPED, CanceledUnit, Skip, marks, suspects
 
 _UNIT = ("process", "timeperiod", "end_timeperiod", "generation", "reason")
@@ -21,6 +22,8 @@ def upgrade(database: Database, version: int) -> None:
     """Takes the steps that follow the given version of the layout."""
     if version < 4:
         mark_given_up(database)
+    if version < 5:
+        measure_dead_messages(database)
 
 
 def mark_given_up(database: Database) -> None:
@@ -43,3 +46,12 @@ def mark_given_up(database: Database) -> None:
             {"event": SKIPPED, "unit": {"$ne": None}},
             {"$set": {"event": GIVEN_UP, "after": "given_up"}},
         )
+
+
+def measure_dead_messages(database: Database) -> None:
+    """Stores the sizes of messages in quarantine, which its limits count."""
+    dead = database["dead_messages"]
+    with database.calling():
+        for one in dead.find({"size": None}, {"body": 1, "reason": 1}):
+            size = size_of(one["body"], one["reason"])
+            dead.update_one({"_id": one["_id"]}, {"$set": {"size": size}})

@@ -21,9 +21,12 @@ from synergy.storage.protocol.documents import (
 )
 from synergy.storage.protocol.journal import Journal, ReadableJournal
 from synergy.storage.protocol.messages import (
+    QUARANTINE,
     DeadMessage,
     LogLine,
     Messages,
+    QuarantineContents,
+    QuarantineLimits,
     ReadableMessages,
     ReadableUnitLogs,
     StoredMessage,
@@ -56,6 +59,7 @@ from synergy.storage.protocol.view import StoreStatus, StoreView
 from synergy.storage.protocol.work import Jobs, ReadableJobs, ReadableUnits, Units
 
 __all__ = [
+    "QUARANTINE",
     "Answers",
     "Batch",
     "Bounds",
@@ -74,6 +78,8 @@ __all__ = [
     "Messages",
     "Operations",
     "Payloads",
+    "QuarantineContents",
+    "QuarantineLimits",
     "ReadableBoxes",
     "ReadableControls",
     "ReadableDocuments",

@@ -57,6 +57,29 @@ class DeadMessage:
     at: datetime
 
 
+@value
+class QuarantineLimits:
+    """How many messages, and bytes of their bodies and reasons, quarantine keeps."""
+
+    messages: int
+    bytes: int
+
+
+QUARANTINE = QuarantineLimits(messages=10_000, bytes=64 << 20)
+
+
+@value
+class QuarantineContents:
+    """The number and size of the messages in quarantine.
+
+    `dropped` counts those that were dropped because it was full, since the store was made.
+    """
+
+    messages: int
+    bytes: int
+    dropped: int
+
+
 class ReadableMessages(Protocol):
     """Waiting and quarantined messages of the store-backed bus."""
 
@@ -66,6 +89,10 @@ class ReadableMessages(Protocol):
 
     def buried(self, limit: int = 100, before: int | None = None) -> list[DeadMessage]:
         """Quarantined messages, newest first; with `before`, only those with lower numbers."""
+        ...
+
+    def quarantine(self) -> QuarantineContents:
+        """How much is in quarantine, without reading the messages."""
         ...
 
 
@@ -81,8 +108,15 @@ class Messages(ReadableMessages, Protocol):
         """
         ...
 
-    def bury(self, queue: str, body: bytes, reason: str, now: datetime) -> None:
-        """Puts a message into quarantine."""
+    def bury(
+        self,
+        queue: str,
+        body: bytes,
+        reason: str,
+        now: datetime,
+        limits: QuarantineLimits = QUARANTINE,
+    ) -> int:
+        """Puts a message into quarantine; drops the oldest beyond the limits, returns how many."""
         ...
 
     def replay(self, seqs: Sequence[int] | None = None) -> dict[str, int]:

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from contextlib import closing
 from datetime import datetime
 
 import apsw
 
 from synergy.runtime.masking import mask
 from synergy.storage.instants import micros
-from synergy.storage.protocol import DeadMessage, StoredMessage
+from synergy.storage.protocol import (
+    QUARANTINE,
+    DeadMessage,
+    QuarantineContents,
+    QuarantineLimits,
+    StoredMessage,
+)
+from synergy.storage.quarantine import surplus
 from synergy.storage.sqlite.columns import array, fetch
 from synergy.storage.sqlite.database import Database
 from synergy.storage.sqlite.queries import queries
@@ -41,8 +49,26 @@ class SqliteMessages:
     def depths(self) -> dict[str, int]:
         return dict(self._database.fetch(_SQL["depths"]))
 
-    def bury(self, queue: str, body: bytes, reason: str, now: datetime) -> None:
-        self._database.execute(_SQL["bury"], (queue, body, mask(reason), micros(now)))
+    def bury(
+        self,
+        queue: str,
+        body: bytes,
+        reason: str,
+        now: datetime,
+        limits: QuarantineLimits = QUARANTINE,
+    ) -> int:
+        with self._database.writing() as connection:
+            connection.execute(_SQL["bury"], (queue, body, mask(reason), micros(now)))
+            contents = QuarantineContents(*fetch(connection, _SQL["quarantine"])[0])
+            with closing(connection.execute(_SQL["sizes"])) as sizes:
+                dropped = surplus(contents, limits, sizes)
+            if dropped:
+                connection.execute(_SQL["purge_some"], (array(dropped),))
+                connection.execute(_SQL["count_dropped"], (len(dropped),))
+        return len(dropped)
+
+    def quarantine(self) -> QuarantineContents:
+        return QuarantineContents(*self._database.fetch(_SQL["quarantine"])[0])
 
     def buried(self, limit: int = 100, before: int | None = None) -> list[DeadMessage]:
         return [_dead_message(row) for row in self._database.fetch(_SQL["buried"], (before, limit))]

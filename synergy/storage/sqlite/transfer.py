@@ -25,6 +25,8 @@ from synergy.storage.sqlite.queries import queries
 
 _SQL = queries("transfer")
 
+_OWN = {"documents": _SQL["put_documents"], "dead_messages": _SQL["put_dead_messages"]}
+
 
 class _Table:
     """A table whose rows are the records of a kind; `columns` are as in `RecordFields`."""
@@ -86,7 +88,7 @@ class SqliteTransfer:
             if kind == "numbers":
                 names = [(record["name"],) for record in records]
                 connection.executemany(_SQL["delete_numbers"], names)
-            query = _SQL["put_documents"] if kind == "documents" else table.put
+            query = _OWN.get(kind, table.put)
             connection.executemany(query, map(table.fields.values, records))
 
 

@@ -8,7 +8,6 @@ from uuid import UUID
 from synergy.messaging.amqp import Address
 from synergy.messaging.message import UnitMessage, encode
 from synergy.messaging.rabbitmq import RabbitBus
-from synergy.messaging.rabbitmq import consumer as consumers
 from synergy.storage.sqlite import SqliteStore
 from tests.contract.rabbitmq.kit import (
     ONE,
@@ -38,18 +37,6 @@ def test_a_message_of_another_deployment_is_put_into_quarantine(
     assert theirs.body == encode(ONE)
     assert theirs.reason == "sent by deployment theirs, this is ours"
     assert unknown.reason == "sent by deployment unknown, this is ours"
-
-
-def test_an_overlong_bad_message_is_truncated_in_quarantine(
-    rabbitmq_url: str, rabbit: Client
-) -> None:
-    servers.put(rabbitmq_url, "q", [b"x" * (consumers.LONGEST_KEPT + 1)], "ours")
-    rabbit.publish(ONE)
-    with closing(rabbit.bus.consumer("q")) as consumer:
-        assert rabbit.take(consumer, 1) == [ONE]
-    (dead,) = rabbit.bus.dead()
-    assert dead.body == b"x" * consumers.LONGEST_KEPT
-    assert f"of which the first {consumers.LONGEST_KEPT} are kept" in dead.reason
 
 
 def test_equal_messages_are_both_delivered(rabbitmq_url: str, rabbit: Client) -> None:

@@ -25,6 +25,15 @@ SELECT seq, queue, body, reason, at FROM dead_message
 WHERE seq < coalesce(?1, 0x7fffffffffffffff)
 ORDER BY seq DESC LIMIT ?2;
 
+-- name: quarantine
+SELECT messages, bytes, dropped FROM quarantine;
+
+-- name: sizes
+SELECT seq, length(body) + length(CAST(reason AS BLOB)) FROM dead_message ORDER BY seq;
+
+-- name: count_dropped
+UPDATE quarantine SET dropped = dropped + ?;
+
 -- name: raise_all
 DELETE FROM dead_message RETURNING seq, queue, body;
 

@@ -120,6 +120,25 @@ CREATE TABLE dead_message (
     at     INTEGER NOT NULL
 ) STRICT;
 
+-- One row: the number and size of the messages in quarantine, kept by triggers, and the number of
+-- those that were dropped because it was full.
+CREATE TABLE quarantine (
+    messages INTEGER NOT NULL,
+    bytes    INTEGER NOT NULL,
+    dropped  INTEGER NOT NULL
+) STRICT;
+INSERT INTO quarantine VALUES (0, 0, 0);
+
+CREATE TRIGGER dead_message_added AFTER INSERT ON dead_message BEGIN
+    UPDATE quarantine SET messages = messages + 1,
+        bytes = bytes + length(NEW.body) + length(CAST(NEW.reason AS BLOB));
+END;
+
+CREATE TRIGGER dead_message_removed AFTER DELETE ON dead_message BEGIN
+    UPDATE quarantine SET messages = messages - 1,
+        bytes = bytes - length(OLD.body) - length(CAST(OLD.reason AS BLOB));
+END;
+
 CREATE TABLE control (
     process           TEXT PRIMARY KEY,
     is_on             INTEGER,

@@ -54,6 +54,11 @@ INSERT OR REPLACE INTO document (collection, timeperiod, key, body, seq) VALUES 
     ?1, ?2, ?3, ?4, (SELECT high FROM mark WHERE collection = ?1 AND timeperiod = ?2)
 );
 
+-- name: put_dead_messages
+-- Does not replace rows: a replaced row would be counted twice.
+INSERT INTO dead_message (seq, queue, body, reason, at) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT DO NOTHING;
+
 -- name: numbers
 -- The last numbers of tables whose rows may all be deleted.
 SELECT name, seq FROM sqlite_sequence WHERE name > ? AND seq > 0 ORDER BY name;

@@ -1,0 +1,37 @@
+"""How much quarantine keeps: when it is full, the oldest messages are dropped.
+
+Both engines apply this rule in the same step as each addition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from synergy.storage.protocol import QuarantineContents, QuarantineLimits
+
+
+def size_of(body: bytes, reason: str) -> int:
+    """The bytes that a message in quarantine counts for: its body and its reason."""
+    return len(body) + len(reason.encode())
+
+
+def exceeds(contents: QuarantineContents, limits: QuarantineLimits) -> bool:
+    """Whether quarantine holds more than it may."""
+    return contents.messages > limits.messages or contents.bytes > limits.bytes
+
+
+def surplus(
+    contents: QuarantineContents, limits: QuarantineLimits, oldest_first: Iterable[tuple[int, int]]
+) -> list[int]:
+    """The numbers of the oldest messages without which the others are within the limits.
+
+    `oldest_first` yields numbers and sizes, and is read only as far as needed.
+    """
+    found: list[int] = []
+    left = contents
+    for seq, size in oldest_first:
+        if not exceeds(left, limits):
+            break
+        found.append(seq)
+        left = QuarantineContents(left.messages - 1, left.bytes - size, left.dropped)
+    return found
