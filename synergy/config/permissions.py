@@ -36,6 +36,15 @@ def check_permissions(settings: Settings, code: Iterable[Path], findings: Findin
             _check_code(path, found, findings)
 
 
+def check_secret_file(where: str, file: Path, findings: Findings) -> None:
+    """Adds a warning about a file that holds a secret and that every user can read or change.
+
+    As with keys, its group may read it.
+    """
+    if (found := _stat(file)) and found.st_mode & 0o026:
+        findings.warning(where, f"other users can access {file}, a secret: chmod 600 {file}")
+
+
 def _check_home(home: Path, found: os.stat_result, findings: Findings) -> None:
     if private_files.belongs_to_another(found):
         findings.mistake(

@@ -6,27 +6,49 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from urllib.parse import parse_qsl, urlsplit
 
-from synergy.config.settings import Settings
+from synergy.config.settings import SECRET, Settings
 from synergy.names import local_token
 
 _CLOUD = ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
+_URLS = ("store", "bus")
 _OPTIONS = ("password", "properties")  # ends of names of options whose values are secrets
 
 
 def known_secrets(settings: Settings, environ: Mapping[str, str]) -> Iterator[str]:
     """The secrets of settings and environment, and the token of the home, as they are written."""
-    for url in (settings.store, settings.bus):
-        yield from _of_url(url)
-    for secret in settings.webhook_secrets:
-        yield from (secret, secret.removeprefix("whsec_"))
+    for name in SECRET:
+        value = getattr(settings, name)
+        for text in (value,) if isinstance(value, str) else value:
+            yield from secrets_in(name, text)
     yield from (environ[name] for name in _CLOUD if name in environ)
     with suppress(OSError, UnicodeDecodeError):
         yield local_token(settings.home).read_text().strip()
 
 
+def secrets_in(name: str, value: str) -> Iterator[str]:
+    """The secrets in the text of a setting; none in a URL without a password."""
+    if name in _URLS:
+        yield from _of_url(value)
+        return
+    for word in filter(None, map(str.strip, value.split(","))):
+        yield word
+        yield word.removeprefix("whsec_")
+
+
 def _of_url(url: str) -> Iterator[str]:
-    parts = urlsplit(url)
-    yield parts.netloc.rpartition("@")[0].partition(":")[2]
-    for name, value in parse_qsl(parts.query):
-        if name.lower().endswith(_OPTIONS):
+    """The passwords in a URL.
+
+    One that the rest of the URL contains too, such as `synergy` of a user `synergy`, is left out:
+    without it every name and path with that word would be masked.
+    """
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # an invalid URL, which is a mistake anyway
+        return
+    user, _, host = parts.netloc.rpartition("@")
+    name, _, password = user.partition(":")
+    if password and password not in f"{name} {host} {parts.path}":
+        yield password
+    for option, value in parse_qsl(parts.query):
+        if value and option.lower().endswith(_OPTIONS):
             yield value

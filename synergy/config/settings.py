@@ -73,3 +73,6 @@ class Settings:
 
 NAMES = tuple(each.name for each in fields(Settings) if each.name != "env")
 """The names of all settings; `env` chooses the file that they are read from."""
+
+SECRET = ("store", "bus", "webhook_secrets")
+"""The settings that may hold a secret; each can be given as `<NAME>_FILE`."""

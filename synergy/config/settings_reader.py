@@ -1,4 +1,4 @@
-"""Reads settings: plain values by environment, which `SYNERGY_<NAME>` overrides.
+"""Converts the written values of settings to their types, and checks them.
 
 `read` returns a valid `Settings` in any case: mistakes are added to the findings, and defaults take
 their place, so that all settings are checked.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import socket
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,8 +16,8 @@ from synergy import clock as clocks
 from synergy.clock import Clock, SystemClock
 from synergy.config import mx, retention, stores, webhooks
 from synergy.config.findings import Findings
-from synergy.config.settings import NAMES, PREFIX, Settings
-from synergy.config.source import run_file
+from synergy.config.settings import PREFIX, Settings
+from synergy.config.written_values import WrittenValue, written_values
 from synergy.engines import bus_engine, sqlite, stored
 from synergy.errors import InvalidValue
 from synergy.model.retention import DEFAULT, Retention
@@ -29,76 +28,24 @@ from synergy.timeperiod import Qualifier
 Word = TypeVar("Word")
 Parsed = TypeVar("Parsed")
 
-# Variables with the prefix that are not settings: those of the supervisor for its processes, of
-# command workers for their programs, of the launcher, and of tests.
-_INTERNAL = re.compile(
-    r"SYNERGY_(RUN|READY_FD|UNIT|TIMEPERIOD|GENERATION|ATTEMPT|IDEMPOTENCY_KEY|NO_VENV|TEST_.*)"
-)
 _BOX_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", re.ASCII)
 _HOST = re.compile(r"[A-Za-z0-9:][A-Za-z0-9_.:-]*|\[[0-9A-Fa-f:.]+\]", re.ASCII)
 _UPDATES = ("create", "sync")
 _ON_OFF = {"on": True, "off": False, True: True, False: False}
 
 
-@dataclass(frozen=True, slots=True)
-class _Value:
-    """A value and its source (`SYNERGY_STORE`, `settings/dev.py STORE`)."""
-
-    value: object
-    where: str
-
-
 def read(project: Path, environ: Mapping[str, str], findings: Findings) -> Settings:
     """The settings of a project; mistakes are added to the findings."""
-    env = _environment(project, environ, findings)
-    values: dict[str, _Value] = {}
-    for name in dict.fromkeys(("base", env)):
-        values |= _from_file(project, name, findings)
-    values |= _from_environ(environ, findings)
+    env, values = written_values(project, environ, findings)
     return _SettingsReader(project, values, findings).settings(env)
-
-
-def _environment(project: Path, environ: Mapping[str, str], findings: Findings) -> str:
-    env = environ.get("SYNERGY_ENV") or "dev"
-    there = {path.stem for path in (project / "settings").glob("*.py")} - {"base", "__init__"}
-    if env in there:
-        return env
-    findings.mistake("SYNERGY_ENV", f"no settings for {env!r}: {suggestion(env, there)}")
-    return "base"
-
-
-def _from_file(project: Path, name: str, findings: Findings) -> dict[str, _Value]:
-    path = project / "settings" / f"{name}.py"
-    found = run_file(path, project, findings) or {}
-    values = {}
-    for key, value in found.items():
-        if key.isupper() and _is_known(key.lower(), f"settings/{name}.py", findings):
-            values[key.lower()] = _Value(value, f"settings/{name}.py {key}")
-    return values
-
-
-def _from_environ(environ: Mapping[str, str], findings: Findings) -> dict[str, _Value]:
-    """The values of the environment; empty variables are ignored."""
-    values = {}
-    for key, value in sorted(environ.items()):
-        if not key.startswith(PREFIX) or key == "SYNERGY_ENV" or _INTERNAL.fullmatch(key):
-            continue
-        name = key.removeprefix(PREFIX).lower()
-        if _is_known(name, key, findings) and value:
-            values[name] = _Value(value, key)
-    return values
-
-
-def _is_known(name: str, where: str, findings: Findings) -> bool:
-    if name not in NAMES:
-        findings.mistake(where, f"unknown setting {name}: {suggestion(name, (*NAMES, 'env'))}")
-    return name in NAMES
 
 
 class _SettingsReader:
     """Converts each value to its type; a mistake gives the default."""
 
-    def __init__(self, project: Path, values: Mapping[str, _Value], findings: Findings) -> None:
+    def __init__(
+        self, project: Path, values: Mapping[str, WrittenValue], findings: Findings
+    ) -> None:
         self._project = project
         self._values = values
         self._findings = findings

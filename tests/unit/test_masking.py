@@ -117,6 +117,16 @@ def test_short_values_would_be_in_words_and_are_not_masked() -> None:
     assert mask("the guest has a key") == "the guest has a key"
 
 
+def test_a_password_that_the_rest_of_its_url_shows_is_masked_by_its_shape_only(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "settings").mkdir()
+    for name in ("base", "dev"):
+        (tmp_path / "settings" / f"{name}.py").write_text("")
+    load_settings(tmp_path, {"SYNERGY_BUS": "amqp://synergy:synergy@h/v"})
+    assert mask("/opt/synergy: amqp://synergy:synergy@h") == "/opt/synergy: amqp://synergy:***@h"
+
+
 def test_all_secrets_of_settings_environment_and_home_are_known(tmp_path: Path) -> None:
     home = tmp_path / "home"
     local_token(home).parent.mkdir(parents=True)
