@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from synergy import private_files
@@ -60,7 +61,7 @@ class AuditLog:
 
         Raises AuditLogUnavailable, as soon as it is read.
         """
-        with _unavailable(self.folder, "read"):
+        with _unavailable(self.folder, "reading"):
             for path in reversed(files(self.folder)):
                 if before is None or int(path.stem) < before:
                     for line in reversed(path.read_bytes().splitlines(keepends=True)):
@@ -70,12 +71,11 @@ class AuditLog:
                                 yield entry
 
     def _append(self, act: Act, result: str, detail: str = "", of: int | None = None) -> Entry:
-        with _unavailable(self.folder, "written"), self._locked():
+        with _unavailable(self.folder, "writing"), self._locked():
             end = self._end()
             last, healed, now = end.last, b"", self._clock.now()
             if end.torn:
-                last = follow(last, now, healing(end.torn), DONE)
-                healed = b"\n" + last.line
+                last, healed = _heal(last, end.torn, now)
             entry = follow(last, now, act, result, detail, of)
             path = end.path
             if path is None or (end.size >= FILE_SIZE and not healed):
@@ -133,6 +133,14 @@ def _tail(path: Path) -> tuple[int, bytes, Entry | None]:
     return size, torn, None
 
 
+def _heal(last: Entry | None, torn: bytes, now: datetime) -> tuple[Entry, bytes]:
+    """What closes a torn line, and the last entry then; one that lacks its end only is whole."""
+    with suppress(ValueError):
+        return decode(torn + b"\n"), b"\n"
+    healed = follow(last, now, healing(torn), DONE)
+    return healed, b"\n" + healed.line
+
+
 def _write(path: Path, text: bytes) -> None:
     """Appends to a file, all or nothing unless the machine stops: that leaves a torn line."""
     is_new = not path.exists()
@@ -180,12 +188,13 @@ def _keep_owner(made: int, folder: Path) -> None:
 
 
 @contextmanager
-def _unavailable(folder: Path, done: str) -> Iterator[None]:
+def _unavailable(folder: Path, doing: str) -> Iterator[None]:
     """Raises AuditLogUnavailable for an error of the system."""
     try:
         yield
     except OSError as error:
+        is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        why = "no space is left; free some" if is_full else f"{error.strerror}; correct its cause"
         raise AuditLogUnavailable(
-            f"the audit log cannot be {done}: {error.filename or folder}: {error.strerror}; "
-            "free some space, or correct owner and mode"
+            f"{doing} the audit log failed: {error.filename or folder}: {why}"
         ) from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from synergy.errors import (
+    AuditLogUnavailable,
     ConfigurationError,
     InvalidValue,
     MessagingUnavailable,
@@ -32,6 +33,7 @@ _CODES: Final[tuple[tuple[type[SynergyError], int], ...]] = (
     (StorageUnavailable, UNREACHABLE),
     (MessagingUnavailable, UNREACHABLE),
     (Unreachable, UNREACHABLE),
+    (AuditLogUnavailable, UNREACHABLE),
 )
 
 

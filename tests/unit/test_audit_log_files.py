@@ -23,6 +23,7 @@ from synergy.audit_log.entry import Act, Entry, decode
 from synergy.audit_log.files import AuditLog
 from synergy.clock import SteppedClock
 from synergy.errors import AuditLogUnavailable
+from tests.acceptance.disk_space import a_room
 
 NOW = datetime(2015, 5, 20, 12, 0, 0, 123456, tzinfo=UTC)
 ACT = Act("anna", "session", "10.0.0.7", "process off", {"name": "Scheduler"})
@@ -118,7 +119,7 @@ def test_a_torn_line_is_healed_and_told(tmp_path_factory: pytest.TempPathFactory
     (path,) = files.files(log.folder)
     text = path.read_bytes()
     last = text.splitlines(keepends=True)[-1]
-    torn = last[: cut % (len(last) - 1) + 1]
+    torn = last[: cut % (len(last) - 2) + 1]
     path.write_bytes(text.removesuffix(last) + torn)
     found = verified_log(log)
     assert found.faults == []
@@ -129,6 +130,16 @@ def test_a_torn_line_is_healed_and_told(tmp_path_factory: pytest.TempPathFactory
     assert "which entry 3 tells" in found.remarks[0]
     assert torn in path.read_bytes(), "what is left of it stays"
     assert found.head.seq == 4
+
+
+def test_an_entry_that_lacks_its_line_feed_only_is_whole(log: AuditLog) -> None:
+    log.note(ACT)
+    log.note(ACT)
+    (path,) = files.files(log.folder)
+    path.write_bytes(path.read_bytes()[:-1])
+    log.note(ACT)
+    found = verified_log(log)
+    assert (found.faults, found.remarks, found.entries) == ([], [], 3)
 
 
 def test_a_changed_last_line_is_not_healed(log: AuditLog) -> None:
@@ -179,12 +190,37 @@ def test_a_killed_process_leaves_a_chain_that_goes_on(log: AuditLog, tmp_path: P
 
 def test_a_write_that_fails_leaves_nothing(log: AuditLog, monkeypatch: pytest.MonkeyPatch) -> None:
     log.note(ACT)
-    with _limited_files(log), pytest.raises(AuditLogUnavailable, match="cannot be written"):
+    with _limited_files(log), pytest.raises(AuditLogUnavailable, match="the audit log failed"):
         log.note(ACT)
     found = verified_log(log)
     assert (found.faults, found.remarks, found.entries) == ([], [], 1)
     log.note(ACT)
     assert verified_log(log).entries == 2
+
+
+def test_a_full_disk_leaves_a_whole_chain(tmp_path: Path) -> None:
+    with a_room(tmp_path / "room") as room:
+        log = AuditLog(room.path / "home", SteppedClock(NOW))
+        log.note(ACT)
+        room.fill(_this_process)
+        try:
+            with pytest.raises(AuditLogUnavailable, match=room.said):
+                _note_much(log)
+        finally:
+            room.free(_this_process)
+        log.note(ACT)
+        found = verified_log(log)
+        assert (found.faults, found.remarks) == ([], [])
+
+
+def _note_much(log: AuditLog) -> None:
+    """Notes more than the last block of a file has room for."""
+    for _ in range(100):
+        log.note(ACT)
+
+
+def _this_process() -> set[int]:
+    return {os.getpid()}
 
 
 @contextmanager

@@ -52,6 +52,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Any:
         (errors.StorageUnavailable("no answer"), 5),
         (errors.MessagingUnavailable("no answer"), 5),
         (errors.Unreachable("no supervisor"), 5),
+        (errors.AuditLogUnavailable("disk full"), 5),
         (errors.InvalidValue("bad"), 2),
         (errors.LostAttempt("taken"), 1),
         (None, 0),
