@@ -18,6 +18,7 @@ MX_KEY = None
 DEMO_STREAM = "off"  # whether demo visits are generated
 RETENTION = ""  # how long rows are kept, if not for the default time: "journal=60d, answers=12h"
 SCHEDULES_UPDATE = "create"  # schedules of the context: "create" missing ones, or "sync" all
-WEBHOOK_NETWORKS = ""  # private networks that webhooks may reach: "10.1.0.0/16, fd00::/8"
+WEBHOOK_NETWORKS = ""  # private networks that schedules may send to: "10.1.0.0/16, fd00::/8"
+WEBHOOK_PLAINTEXT = ""  # where webhooks need no https: "hooks.intranet, 10.1.0.0/16"
 WEBHOOK_SECRETS = ""  # for signing webhooks: one, or "NEW,OLD"; better in WEBHOOK_SECRETS_FILE
 CLOCK = ""  # for tests only: an instant at which the clock stands still

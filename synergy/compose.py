@@ -187,6 +187,7 @@ def workplace(
         retention=settings.retention,
         schedules_update=settings.schedules_update,
         webhook_networks=settings.webhook_networks,
+        webhook_plaintext=settings.webhook_plaintext,
         webhook_secrets=settings.webhook_secrets,
         mx_address=(settings.mx_host, settings.mx_port),
         mx_users_file=settings.mx_users_file,

@@ -22,6 +22,7 @@ from synergy.agent.delivering.deliverer import Deliverer, Sends
 from synergy.agent.delivering.delivery_service import DeliveryService
 from synergy.agent.membership import Membership
 from synergy.commands.schedule_sync import sync_declared
+from synergy.delivery.addresses import AddressRules
 from synergy.delivery.options import Options
 from synergy.delivery.sender import Sender
 from synergy.errors import LostLease, MessagingUnavailable, StorageUnavailable
@@ -56,7 +57,8 @@ class Agent(Daemon):
         )
         self._guard = ClockGuard(place.store, place.clock, place.box, self._name)
         self._decider: AgentDecider | None = None
-        options = Options(secrets=place.webhook_secrets, allowed_networks=place.webhook_networks)
+        rules = AddressRules(place.webhook_networks, place.webhook_plaintext)
+        options = Options(secrets=place.webhook_secrets, rules=rules)
         self._sender: Sends = sender or Sender(options, place.clock)
         self.deliverer = Deliverer(self._context, place.owner, self._sender, self._members)
         self._counted_at = place.clock.monotonic()

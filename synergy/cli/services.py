@@ -63,9 +63,11 @@ class Services:
     @property
     def schedule_commands(self) -> ScheduleCommands:
         from synergy.commands.schedules import ScheduleCommands
+        from synergy.delivery.addresses import AddressRules
 
-        networks = self.project.settings.webhook_networks
-        return ScheduleCommands(self.store, self.bus, self.project.deployment, networks)
+        settings = self.project.settings
+        rules = AddressRules(settings.webhook_networks, settings.webhook_plaintext)
+        return ScheduleCommands(self.store, self.bus, self.project.deployment, rules)
 
     @property
     def unit_commands(self) -> UnitCommands:

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
 
-from synergy.delivery.addresses import IpNetwork, literal, refusal
-from synergy.delivery.definition_checks import known
-from synergy.delivery.target import TargetKind, parse_target, split_webhook
+from synergy.delivery.addresses import AddressRules
+from synergy.delivery.definition_checks import known, refusal
+from synergy.delivery.target import parse_target
 from synergy.errors import InvalidValue
 from synergy.lifecycle.legal_moves import RunMove
 from synergy.lifecycle.state_changes import advance
@@ -79,13 +79,13 @@ def read_all(
     items: Sequence[Mapping[str, object]],
     store: Store,
     deployment: Deployment,
-    networks: Sequence[IpNetwork] | None,
+    rules: AddressRules | None,
     now: datetime,
 ) -> list[Definition]:
     """The definitions in these documents.
 
-    `networks` are the private ones that webhooks may reach; None skips that check. A host name is
-    resolved, and its addresses are checked, when a request is sent.
+    `rules` say where requests may be sent; None skips that check. A host name is resolved, and its
+    addresses are checked, when a request is sent.
 
     Raises InvalidDefinition with all mistakes, each with its schedule.
     """
@@ -103,7 +103,7 @@ def read_all(
             found = [
                 *_never_due(definition, now),
                 *_missing(definition, store),
-                *_private(definition.program, networks),
+                *_refused(definition.program, rules),
                 *hidden(definition.program),
             ]
             mistakes += [f"{where}{mistake}" for mistake in found]
@@ -133,14 +133,11 @@ def _missing(definition: Definition, store: Store) -> list[str]:
     return [f"payload: nothing is stored as {program.stored:.60}"]
 
 
-def _private(program: Program, networks: Sequence[IpNetwork] | None) -> list[str]:
-    if networks is None or isinstance(program, WorkerProgram):
+def _refused(program: Program, rules: AddressRules | None) -> list[str]:
+    if rules is None or isinstance(program, WorkerProgram):
         return []
-    if parse_target(program.target).kind is not TargetKind.WEBHOOK:
-        return []
-    address = literal(split_webhook(program.target).host)
-    why = refusal([address], networks) if address is not None else ""
-    return [f"target: {why}: the setting webhook_networks does not allow it"] if why else []
+    why = refusal(program.target, rules)
+    return [f"target: {why}"] if why else []
 
 
 def storable(store: Store, definition: Definition, *, dry_run: bool = False) -> dict[str, object]:

@@ -29,7 +29,7 @@ from synergy.commands.schedule_rows import (
 )
 from synergy.commands.schedule_versions import begun_again, first_versions
 from synergy.commands.schedule_writes import ScheduleWriter, names_in_use
-from synergy.delivery.addresses import IpNetwork
+from synergy.delivery.addresses import AddressRules
 from synergy.errors import Refused
 from synergy.messaging.protocol import Bus
 from synergy.model.actor import Actor
@@ -54,11 +54,11 @@ class ScheduleCommands(RunCommands):
         store: Store,
         bus: Bus,
         deployment: Deployment,
-        networks: Sequence[IpNetwork] | None = None,
+        rules: AddressRules | None = None,
     ) -> None:
-        """`networks` are the private ones that webhooks may reach; None skips that check."""
+        """`rules` say where requests may be sent; None skips that check."""
         super().__init__(store, bus, deployment)
-        self._networks = networks
+        self._rules = rules
         self._writer = ScheduleWriter(store, bus)
 
     def create(
@@ -88,7 +88,7 @@ class ScheduleCommands(RunCommands):
         was stored before is not stored again. Raises InvalidDefinition with the mistakes of all
         of them, and Refused for names in use.
         """
-        definitions = read_all(items, self._store, self._deployment, self._networks, now)
+        definitions = read_all(items, self._store, self._deployment, self._rules, now)
         present = self._present(items, definitions)
         seen = Seen.by_now(self._store)
         versions = first_versions(self._store, definitions)
@@ -155,7 +155,7 @@ class ScheduleCommands(RunCommands):
             raise InvalidDefinition(
                 [f"name: {present.name} cannot be renamed: its runs and events go by its name"]
             )
-        (definition,) = read_all([sent], self._store, self._deployment, self._networks, now)
+        (definition,) = read_all([sent], self._store, self._deployment, self._rules, now)
         return definition
 
     def remove(self, name: str, actor: Actor, now: datetime, *, dry_run: bool = False) -> Schedule:

@@ -76,20 +76,23 @@ def _deployment(settings: Settings, project: Path, findings: Findings) -> Deploy
     trees = read_trees(_entries("timetable_context", names, where, findings), declared, findings)
     present = names if names.get("schedule_context") is not None else {"schedule_context": {}}
     entries = _entries("schedule_context", present, where, findings)
-    schedules = _schedules(entries, declared, findings)
+    schedules = _schedules(entries, declared, settings, findings)
     sound = {name: process for name, process in declared.items() if process is not None}
     return Deployment(sound, trees, schedules)
 
 
 def _schedules(
-    entries: Mapping[str, object], declared: Mapping[str, Process | None], findings: Findings
+    entries: Mapping[str, object],
+    declared: Mapping[str, Process | None],
+    settings: Settings,
+    findings: Findings,
 ) -> dict[str, Mapping[str, object]]:
     """The schedules; their reader is imported only if there are any, as every process runs this."""
     if not entries and not any(isinstance(each, FreerunProcess) for each in declared.values()):
         return {}
     from synergy.config.schedules import read_schedules
 
-    return read_schedules(entries, declared, findings)
+    return read_schedules(entries, declared, settings, findings)
 
 
 def _python_path() -> list[Path]:

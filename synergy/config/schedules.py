@@ -6,10 +6,11 @@ from collections.abc import Mapping
 
 from synergy.config.context import Entry
 from synergy.config.findings import Findings
+from synergy.config.settings import Settings
 from synergy.model.process import BuiltIn, FreerunProcess, Process
 from synergy.schedule import trigger
 from synergy.schedule.check_context import InvalidDefinition, Known
-from synergy.schedule.definition import Definition, Times, WorkerProgram
+from synergy.schedule.definition import Definition, DeliveryProgram, Times, WorkerProgram
 from synergy.schedule.format.read import read, warnings
 from synergy.schedule.format.write import write
 
@@ -19,6 +20,7 @@ _NAMES = ("schedule_name", "name")
 def read_schedules(
     entries: Mapping[str, object],
     processes: Mapping[str, Process | None],
+    settings: Settings,
     findings: Findings,
 ) -> dict[str, Mapping[str, object]]:
     """The valid schedules by name, with those of free-run processes."""
@@ -29,6 +31,7 @@ def read_schedules(
             case Entry("schedule", values):
                 definition = _read(key, values, known, findings)
                 if definition is not None:
+                    _check_target(key, definition, settings, findings)
                     schedules[key] = write(definition)
             case _:
                 findings.mistake(f"schedule {key}", "expected schedule_context_entry(...)")
@@ -79,6 +82,18 @@ def _read(
     for warning in warnings(definition):
         findings.warning(where, warning)
     return definition
+
+
+def _check_target(key: str, definition: Definition, settings: Settings, findings: Findings) -> None:
+    """Warns about a target that this box may not send to; another box may have other settings."""
+    if not isinstance(definition.program, DeliveryProgram):
+        return
+    from synergy.delivery.addresses import AddressRules
+    from synergy.delivery.definition_checks import refusal
+
+    rules = AddressRules(settings.webhook_networks, settings.webhook_plaintext)
+    if why := refusal(definition.program.target, rules):
+        findings.warning(f"schedule {key}", f"target: {why}")
 
 
 def _of_process(name: str, frequency: str) -> Definition:

@@ -21,8 +21,9 @@ class Settings:
     holds. `mx_users_file` is None if MX has no login; the file may not exist. `mx_names` are host
     names of MX besides those of this machine; `mx_certificate` and `mx_key` are both None without
     TLS. `schedules_update` is `create` (missing declared schedules are created) or `sync` (stored
-    schedules follow the declaration). `webhook_networks` are private networks that webhooks may
-    reach; `webhook_secrets`, up to two, sign requests.
+    schedules follow the declaration). `webhook_networks` are private networks that requests of
+    schedules may reach, `webhook_plaintext` hosts and networks that webhooks may reach by `http`;
+    `webhook_secrets`, up to two, sign requests.
     """
 
     env: str
@@ -42,6 +43,7 @@ class Settings:
     retention: Retention
     schedules_update: str
     webhook_networks: tuple[IpNetwork, ...]
+    webhook_plaintext: tuple[str | IpNetwork, ...]
     webhook_secrets: tuple[str, ...] = field(repr=False)
     clock: Clock
 

@@ -72,6 +72,7 @@ class _SettingsReader:
             retention=self._retention(),
             schedules_update=self._schedules_update(),
             webhook_networks=self._words("webhook_networks", webhooks.networks),
+            webhook_plaintext=self._words("webhook_plaintext", webhooks.plaintext),
             webhook_secrets=self._words("webhook_secrets", webhooks.secrets),
             clock=clock,
         )

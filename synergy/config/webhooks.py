@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from ipaddress import IPv4Network, IPv6Network, ip_interface, ip_network
 
 from synergy.errors import InvalidValue
+
+_HOST = re.compile(r"(?=.*[A-Za-z])[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*", re.ASCII)
 
 IpNetwork = IPv4Network | IPv6Network
 
@@ -12,6 +15,11 @@ IpNetwork = IPv4Network | IPv6Network
 def networks(text: str) -> tuple[IpNetwork, ...]:
     """Parses networks, separated by commas; raises InvalidValue for a wrong one."""
     return tuple(_network(word) for word in _words(text))
+
+
+def plaintext(text: str) -> tuple[str | IpNetwork, ...]:
+    """Parses host names, in lower case, and networks, separated by commas."""
+    return tuple(word.lower() if _HOST.fullmatch(word) else _network(word) for word in _words(text))
 
 
 def secrets(text: str) -> tuple[str, ...]:

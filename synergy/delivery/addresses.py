@@ -1,15 +1,16 @@
-"""Which addresses a webhook may be sent to.
+"""Which addresses requests may be sent to.
 
-The author of a URL may not be allowed to reach what this machine can reach: its own services, the
-private network, a cloud's metadata. So all addresses of a name are checked, and only those of the
-public internet pass. The lists are IANA's registers of special addresses, copied here because the
-standard library's view of them changes between versions.
+The author of a target may not be allowed to reach what this machine can reach: its own services,
+the private network, a cloud's metadata. So all addresses of a name are checked, and only those of
+the public internet pass. The lists are IANA's registers of special addresses, copied here because
+the standard library's view of them changes between versions.
 """
 
 from __future__ import annotations
 
 import socket
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from ipaddress import (
     IPv4Address,
     IPv4Network,
@@ -56,6 +57,7 @@ _REFUSED = _named(
         "ff00::/8": "multicast",
     }
 )
+_LOOPBACK = (IPv4Network("127.0.0.0/8"), IPv6Network("::1/128"))
 _PUBLIC_6 = IPv6Network("2000::/3")
 _LAST_32_BITS = (IPv6Network("::ffff:0:0/96"), IPv6Network("::/96"), IPv6Network("64:ff9b::/96"))
 
@@ -82,16 +84,47 @@ def literal(host: str) -> IpAddress | None:
         return None
 
 
-def refusal(addresses: Sequence[IpAddress], allowed: Iterable[IpNetwork]) -> str:
-    """Why nothing may be sent to a host with these addresses; empty if it may."""
-    networks = tuple(allowed)
-    for address in addresses:
-        for facet in _facets(address):
-            what = _refused(facet)
-            if what and not any(facet in one or address in one for one in networks):
-                shown = str(address) if facet == address else f"{address} (that is {facet})"
-                return f"{shown} is {what}"
-    return ""
+@dataclass(frozen=True, slots=True)
+class AddressRules:
+    """Where requests may be sent, and where without TLS; the settings of a deployment.
+
+    `networks` are allowed outside of the public internet. `plaintext` are hosts, in lower case, and
+    networks that webhooks may be sent to by `http`; loopback needs no TLS.
+    """
+
+    networks: tuple[IpNetwork, ...] = ()
+    plaintext: tuple[str | IpNetwork, ...] = ()
+
+    def refusal(self, addresses: Sequence[IpAddress]) -> str:
+        """Why nothing may be sent to a host with these addresses; empty if it may."""
+        for address in addresses:
+            for facet in _facets(address):
+                what = _refused(facet)
+                if what and not any(facet in one or address in one for one in self.networks):
+                    shown = str(address) if facet == address else f"{address} (that is {facet})"
+                    return f"{shown} is {what}: the setting webhook_networks does not allow it"
+        return ""
+
+    def plaintext_refusal(self, host: str, addresses: Sequence[IpAddress]) -> str:
+        """Why nothing may be sent to this host by `http`; empty if it may.
+
+        Without addresses, a name that was not looked up yet gets the benefit of the doubt if a
+        network is allowed, as its addresses may lie in it.
+        """
+        networks = [one for one in self.plaintext if not isinstance(one, str)]
+        if host in self.plaintext:
+            return ""
+        if addresses:
+            is_allowed = all(_is_in(address, (*_LOOPBACK, *networks)) for address in addresses)
+        else:
+            is_allowed = bool(networks) or host == "localhost" or host.endswith(".localhost")
+        if is_allowed:
+            return ""
+        return f"http sends in clear text to {host}: use https, or the setting webhook_plaintext"
+
+
+def _is_in(address: IpAddress, networks: Iterable[IpNetwork]) -> bool:
+    return any(facet in one for facet in _facets(address) for one in networks)
 
 
 def _facets(address: IpAddress) -> Iterator[IpAddress]:

@@ -1,4 +1,4 @@
-"""Sends requests to AMQP exchanges."""
+"""Sends requests to AMQP exchanges, each to an address that was judged before (`resolver`)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from synergy.clock import Clock
 from synergy.delivery import headers
 from synergy.delivery.options import Options
 from synergy.delivery.request import JSON, Request, Response, SendOutcome, failed, sent
+from synergy.delivery.resolver import AddressNotFound, Blocked, Resolver
 from synergy.delivery.target import split_exchange
 from synergy.errors import MessagingUnavailable
 from synergy.messaging.rabbitmq.exchange import Exchanges, OutgoingMessage
@@ -18,9 +19,10 @@ from synergy.runtime.masking import mask
 class AmqpExchanges:
     """The transport to AMQP exchanges; for one event loop."""
 
-    def __init__(self, options: Options, clock: Clock) -> None:
+    def __init__(self, options: Options, clock: Clock, resolver: Resolver) -> None:
         self._options = options
         self._clock = clock
+        self._resolver = resolver
         self._exchanges = Exchanges()
 
     async def send(self, request: Request, report: Callable[[Response], None]) -> None:
@@ -39,10 +41,14 @@ class AmqpExchanges:
         )
         try:
             async with asyncio.timeout(limit):
-                await self._exchanges.publish(exchange.broker, message)
+                broker = exchange.broker
+                addresses = await self._resolver.allowed(broker.host, broker.port)
+                await self._exchanges.publish(broker, list(map(str, addresses)), message)
         except TimeoutError:
             report(failed(f"{destination}: no confirm within {limit:g} s", SendOutcome.TIMEOUT))
-        except MessagingUnavailable as error:
+        except Blocked as error:
+            report(failed(f"{destination}: {error}", SendOutcome.BLOCKED, may_retry=False))
+        except (AddressNotFound, MessagingUnavailable) as error:
             report(failed(mask(f"{destination}: {error}")))
         else:
             report(sent())

@@ -2,7 +2,8 @@
 
 boto3 is an extra, imported with the first request. Credentials, endpoints and proxies are those
 that AWS's own tools find. A queue's URL only names the queue; the connection goes to the endpoint
-of its region, or to the configured one, whatever host the URL has.
+of its region, or to the configured one, whatever host the URL has. The endpoint's address is judged
+at each connection (`aws_connections`), unless a proxy is configured, which finds it itself.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any
 from synergy.delivery import headers
 from synergy.delivery.options import Options
 from synergy.delivery.request import JSON, Request, Response, SendOutcome, failed, sent
+from synergy.delivery.resolver import Blocked, Resolver
 from synergy.delivery.target import Queue, TargetKind, split_queue, split_topic
 from synergy.delivery.thread_pool import ThreadPool
 from synergy.errors import ConfigurationError, InvalidValue
@@ -43,10 +45,11 @@ def check_boto3() -> None:
 class Aws:
     """The transport to one of the two services; for one event loop."""
 
-    def __init__(self, kind: TargetKind, options: Options) -> None:
+    def __init__(self, kind: TargetKind, options: Options, resolver: Resolver) -> None:
         self._service = kind.value
         self._call = self._to_queue if kind is TargetKind.SQS else self._to_topic
         self._options = options
+        self._resolver = resolver
         self._threads = ThreadPool(f"delivery-{kind}", THREADS)
         self._lock = threading.Lock()
         self._clients: dict[str | None, Any] = {}
@@ -115,6 +118,8 @@ class Aws:
         import boto3
         from botocore.config import Config
 
+        from synergy.delivery.aws_connections import connect_to
+
         with self._lock:
             if region not in self._clients:
                 config = Config(
@@ -123,9 +128,11 @@ class Aws:
                     retries={"total_max_attempts": 1, "mode": "standard"},
                     max_pool_connections=THREADS,
                 )
-                self._clients[region] = boto3.session.Session().client(
+                client = boto3.session.Session().client(
                     self._service, region_name=region, config=config
                 )
+                connect_to(client, self._resolver.allowed_now)
+                self._clients[region] = client
             return self._clients[region]
 
 
@@ -183,6 +190,10 @@ def _broken(destination: str, error: Exception) -> Response:
     from botocore import exceptions
 
     text = mask(f"{destination}: {error}")
+    if isinstance(error, exceptions.HTTPClientError):
+        inner = error.kwargs.get("error")
+        if isinstance(inner, Blocked):
+            return failed(f"{destination}: {inner}", SendOutcome.BLOCKED, may_retry=False)
     if isinstance(error, exceptions.ConnectTimeoutError | exceptions.ReadTimeoutError):
         return failed(text, SendOutcome.TIMEOUT)
     mistakes = exceptions.ParamValidationError | exceptions.NoRegionError

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from synergy.delivery.addresses import AddressRules, literal
 from synergy.delivery.headers import check_content_type, check_headers
-from synergy.delivery.target import parse_target
+from synergy.delivery.target import TargetKind, parse_target, split_exchange, split_webhook
 from synergy.model.process import Process
 from synergy.schedule.check_context import Known
 
@@ -16,3 +17,23 @@ def known(processes: Mapping[str, Process | None]) -> Known:
     A process that is None was declared, but is invalid; that was reported already.
     """
     return Known(processes, parse_target, check_headers, check_content_type)
+
+
+def refusal(url: str, rules: AddressRules) -> str:
+    """Why nothing may be sent to a target, as far as its URL tells; empty if it may.
+
+    The addresses of a name, and of AWS's endpoints, are found and judged when a request is sent.
+    """
+    target = parse_target(url)
+    match target.kind:
+        case TargetKind.WEBHOOK:
+            hook = split_webhook(url)
+            host, is_plaintext = hook.host, hook.scheme == "http"
+        case TargetKind.AMQP:
+            host, is_plaintext = split_exchange(url).broker.host, False
+        case _:
+            return ""
+    found = literal(host)
+    addresses = [] if found is None else [found]
+    why = rules.refusal(addresses)
+    return why or (rules.plaintext_refusal(host, addresses) if is_plaintext else "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from synergy.delivery.addresses import IpNetwork
+from synergy.delivery.addresses import AddressRules
 from synergy.delivery.headers import check_secrets
 
 
@@ -13,14 +13,14 @@ class Options:
     """Options of sending; raises InvalidValue for secrets that cannot be used.
 
     `secrets`: none, one, or two (an old and a new one) that sign webhooks.
-    `allowed_networks`: networks outside the public internet that webhooks may be sent to.
+    `rules`: which addresses requests may be sent to.
     `connect`, `read`, `total`: seconds for a connection with TLS, between two pieces of an
     answer, and for everything from the look-up of the name to the end of the answer.
     `per_destination`, `most`: how many requests are in flight at once.
     """
 
     secrets: tuple[str, ...] = field(default=(), repr=False)
-    allowed_networks: tuple[IpNetwork, ...] = ()
+    rules: AddressRules = field(default_factory=AddressRules)
     connect: float = 3.0
     read: float = 10.0
     total: float = 10.0

@@ -23,8 +23,9 @@ from synergy.delivery.aws import THREADS, Aws
 from synergy.delivery.fair_queue import FairQueue
 from synergy.delivery.options import Options
 from synergy.delivery.request import Request, Response, SendOutcome, failed
+from synergy.delivery.resolver import Resolve, Resolver
 from synergy.delivery.target import TargetKind
-from synergy.delivery.webhook import Resolve, Webhooks
+from synergy.delivery.webhook import Webhooks
 from synergy.errors import SynergyError
 from synergy.runtime.event_loop_thread import EventLoopThread
 from synergy.runtime.masking import mask
@@ -65,7 +66,7 @@ class Sender:
         """`resolve` finds the addresses of a host and port, and may block."""
         self._options = options
         self._clock = clock
-        self._resolve = resolve
+        self._resolver = Resolver(options.rules, resolve)
         self._lock = threading.Lock()
         self._queues: dict[TargetKind, FairQueue[_Item]] = {
             kind: FairQueue(options.per_destination, _most(kind, options), AHEAD)
@@ -173,11 +174,11 @@ class Sender:
     def _new_transport(self, kind: TargetKind) -> Transport:
         match kind:
             case TargetKind.WEBHOOK:
-                return Webhooks(self._options, self._clock, self._resolve)
+                return Webhooks(self._options, self._clock, self._resolver)
             case TargetKind.AMQP:
-                return AmqpExchanges(self._options, self._clock)
+                return AmqpExchanges(self._options, self._clock, self._resolver)
             case TargetKind.SQS | TargetKind.SNS:
-                return Aws(kind, self._options)
+                return Aws(kind, self._options, self._resolver)
 
     def _call_back(self, done: Done, answer: Response) -> None:
         try:
@@ -200,6 +201,7 @@ class Sender:
             closing = transport.close()
             if closing is not None:
                 await closing
+        self._resolver.close()
 
 
 def _most(kind: TargetKind, options: Options) -> int:

@@ -1,9 +1,8 @@
 """Sends requests to webhooks, each to an address that was checked before.
 
-For each attempt the name is resolved once. All of its addresses are checked (`addresses`), and the
-request goes to one of exactly these, over a new or a kept connection (`connections`). So a name
-that resolves to another address a moment later gains nothing; the Host header, and the name that
-the certificate must show, stay the URL's. Headers and signature are made in `headers`.
+The request goes to an address that was judged for this attempt (`resolver`), over a new or a kept
+connection (`connections`). The Host header, and the name that the certificate must show, stay the
+URL's. Headers and signature are made in `headers`.
 """
 
 from __future__ import annotations
@@ -13,30 +12,25 @@ import email.utils
 import logging
 import os
 import ssl
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
 from http import HTTPStatus
-from ipaddress import ip_address
 from typing import cast
 
 import httpx
 
 from synergy.clock import Clock
 from synergy.delivery import headers
-from synergy.delivery.addresses import IpAddress, refusal
+from synergy.delivery.addresses import IpAddress
 from synergy.delivery.connections import Connection, Connections, Endpoint
 from synergy.delivery.options import Options
 from synergy.delivery.request import KEPT, Request, Response, SendOutcome, failed, sent
+from synergy.delivery.resolver import AddressNotFound, Blocked, Resolver
 from synergy.delivery.target import Webhook, split_webhook
-from synergy.delivery.thread_pool import ThreadPool
 
-Resolve = Callable[[str, int], Sequence[IpAddress]]
-
-MOST_ADDRESSES = 4
-RESOLVERS = 64
 LONGEST_RETRY_AFTER_SECONDS = 3_600.0
 _RETRY_AFTER_STATUSES = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
 
@@ -57,12 +51,10 @@ class _Received:
 class Webhooks:
     """The transport to webhooks; for one event loop."""
 
-    def __init__(self, options: Options, clock: Clock, resolve: Resolve) -> None:
+    def __init__(self, options: Options, clock: Clock, resolver: Resolver) -> None:
         self._options = options
         self._clock = clock
-        self._resolve = resolve
-        self._resolvers = ThreadPool("delivery-names", RESOLVERS)
-        self._lookups: dict[tuple[str, int], asyncio.Future[Sequence[IpAddress]]] = {}
+        self._resolver = resolver
         self._connections = Connections(_trusted)
         self._limits = httpx.Timeout(options.read, connect=options.connect).as_dict()
 
@@ -76,9 +68,9 @@ class Webhooks:
         except (TimeoutError, httpx.TimeoutException) as error:
             text = f"{destination}: {self._limit(error)}"
             report(_unfinished(received, text, SendOutcome.TIMEOUT))
-        except _Blocked as error:
+        except Blocked as error:
             report(failed(f"{destination}: {error}", SendOutcome.BLOCKED, may_retry=False))
-        except (httpx.HTTPError, _NotFound) as error:
+        except (httpx.HTTPError, AddressNotFound) as error:
             report(
                 _unfinished(
                     received, f"{destination}: {_reason(error, received)}", SendOutcome.FAILED
@@ -88,49 +80,21 @@ class Webhooks:
             report(_response(destination, received))
 
     async def close(self) -> None:
-        self._resolvers.close()
         await self._connections.close()
 
     async def _post_to_any(self, request: Request, received: _Received) -> None:
         hook = split_webhook(request.target.url)
         metadata = headers.of_webhook(request, self._clock.now(), self._options.secrets)
-        addresses = await self._addresses(hook)
-        if what := refusal(addresses, self._options.allowed_networks):
-            raise _Blocked(f"{what}: not allowed")
-        tried = addresses[:MOST_ADDRESSES]
-        for address in tried:
+        is_plaintext = hook.scheme == "http"
+        addresses = await self._resolver.allowed(hook.host, hook.port, is_plaintext=is_plaintext)
+        for address in addresses:
             try:
                 await self._post_to(hook, address, request.body, metadata, received)
             except (httpx.ConnectError, httpx.ConnectTimeout):
-                if address == tried[-1]:
+                if address == addresses[-1]:
                     raise
             else:
                 break
-
-    async def _addresses(self, hook: Webhook) -> Sequence[IpAddress]:
-        """The addresses of the host; concurrent requests share a look-up."""
-        try:
-            return [ip_address(hook.host)]
-        except ValueError:
-            pass
-        key = (hook.host, hook.port)
-        lookup = self._lookups.get(key)
-        if lookup is None:
-            lookup = self._lookups[key] = self._resolvers.run(lambda: self._resolve(*key))
-            lookup.add_done_callback(lambda done: self._looked_up(key, done))
-        try:
-            found = await asyncio.shield(lookup)
-        except (OSError, UnicodeError) as error:
-            why = getattr(error, "strerror", None) or error  # without its number
-            raise _NotFound(f"its name is not found: {why}") from error
-        if not found:
-            raise _NotFound("its name has no address")
-        return found
-
-    def _looked_up(self, key: tuple[str, int], done: asyncio.Future[Sequence[IpAddress]]) -> None:
-        del self._lookups[key]
-        if not done.cancelled():
-            done.exception()  # marks it as retrieved, in case no request waits for it any more
 
     async def _post_to(
         self,
@@ -191,14 +155,6 @@ class Webhooks:
             case httpx.TimeoutException():
                 return f"no data was sent or received for {options.read:g} s"
         return f"no whole answer within {options.total:g} s"
-
-
-class _NotFound(Exception):
-    """The host has no address."""
-
-
-class _Blocked(Exception):
-    """The address is not allowed."""
 
 
 def seconds_of(retry_after: str, now: datetime) -> float | None:

@@ -24,6 +24,7 @@ from synergy.commands.processes import ProcessCommands
 from synergy.commands.schedules import ScheduleCommands
 from synergy.commands.timetable import TimetableCommands
 from synergy.commands.units import UnitCommands
+from synergy.delivery.addresses import AddressRules
 from synergy.model.process import Deployment
 from synergy.mx.background_audit import BackgroundAudit
 from synergy.mx.request_metrics import Traffic
@@ -73,6 +74,7 @@ class Services:
     def at(place: Workplace) -> Services:
         """The services of a workplace, which keeps and closes store and bus."""
         store, bus, deployment, clock = place.store, place.bus, place.deployment, place.clock
+        rules = AddressRules(place.webhook_networks, place.webhook_plaintext)
         following = TimetableFollower(store, deployment, clock)
         bulk = Bulk(store, bus, deployment, following.timetable)
         reads = Reads(store, bus, deployment, clock, following.timetable)
@@ -100,7 +102,7 @@ class Services:
             traffic=Traffic(registry, lambda: stream.listeners),
             metrics=registry,
             schedules=ScheduleReads(store, deployment, clock),
-            schedule_commands=ScheduleCommands(store, bus, deployment, place.webhook_networks),
+            schedule_commands=ScheduleCommands(store, bus, deployment, rules),
             process_commands=ProcessCommands(store, bus, deployment),
             logs=LogFiles(place.home, deployment),
             deployment=deployment,

@@ -46,6 +46,7 @@ class Workplace:
     retention: Retention = DEFAULT
     schedules_update: str = "create"
     webhook_networks: tuple[IpNetwork, ...] = ()
+    webhook_plaintext: tuple[str | IpNetwork, ...] = ()
     webhook_secrets: tuple[str, ...] = field(default=(), repr=False)
     mx_address: tuple[str, int] = (MX_HOST, MX_PORT)
     mx_users_file: Path | None = None

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from synergy.clock import SteppedClock
+from synergy.delivery.addresses import AddressRules
 from synergy.delivery.options import Options
 from synergy.delivery.request import Request, Response
 from synergy.delivery.sender import Sender
@@ -32,7 +33,7 @@ class Services:
         self.asked: list[str] = []
         self._names = names or {}
         self._answers: queue.SimpleQueue[tuple[str, Response]] = queue.SimpleQueue()
-        settings = Options(**{"allowed_networks": HERE, **options})
+        settings = Options(**{"rules": AddressRules(HERE), **options})
         self.sender = Sender(settings, self.clock, resolve=self._resolve)
 
     def post(self, request: Request) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from synergy.delivery.addresses import refusal
+from synergy.delivery.addresses import AddressRules
 from tests.delivery.conftest import MakeServices, Services
 from tests.delivery.receivers import Receiver, answers, receiving, says
 from tests.servers.certificates import Authority
@@ -68,9 +68,9 @@ from tests.servers.certificates import Authority
     ],
 )
 def test_a_private_address_among_those_of_a_name_is_refused(address: str) -> None:
-    assert refusal([ip_address(address)], ())
-    assert refusal([ip_address("93.184.216.34"), ip_address(address)], ())
-    assert refusal([ip_address(address), ip_address("93.184.216.34")], ())
+    assert AddressRules().refusal([ip_address(address)])
+    assert AddressRules().refusal([ip_address("93.184.216.34"), ip_address(address)])
+    assert AddressRules().refusal([ip_address(address), ip_address("93.184.216.34")])
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_a_private_address_among_those_of_a_name_is_refused(address: str) -> Non
     ],
 )
 def test_public_addresses_are_allowed(address: str) -> None:
-    assert refusal([ip_address(address)], ()) == ""
+    assert AddressRules().refusal([ip_address(address)]) == ""
 
 
 @pytest.mark.parametrize(
@@ -119,13 +119,14 @@ def test_public_addresses_are_allowed(address: str) -> None:
 def test_private_addresses_are_allowed_only_in_configured_networks(
     address: str, network: str, is_allowed: bool
 ) -> None:
-    assert (refusal([ip_address(address)], [ip_network(network)]) == "") is is_allowed
+    assert (AddressRules((ip_network(network),)).refusal([ip_address(address)]) == "") is is_allowed
 
 
 def test_all_addresses_have_to_be_allowed() -> None:
     both = [ip_address("10.0.0.1"), ip_address("192.168.0.1")]
-    assert "192.168.0.1" in refusal(both, [ip_network("10.0.0.0/8")])
-    assert refusal(both, [ip_network("10.0.0.0/8"), ip_network("192.168.0.0/16")]) == ""
+    assert "192.168.0.1" in AddressRules((ip_network("10.0.0.0/8"),)).refusal(both)
+    networks = (ip_network("10.0.0.0/8"), ip_network("192.168.0.0/16"))
+    assert AddressRules(networks).refusal(both) == ""
 
 
 @pytest.fixture
@@ -159,9 +160,9 @@ def receiver() -> Iterator[Receiver]:
 def test_no_spelling_of_a_local_address_reaches_this_machine(
     services_with: MakeServices, receiver: Receiver, host: str
 ) -> None:
-    answer = services_with(allowed_networks=()).send(f"http://{host}:{receiver.port}/")
+    answer = services_with(rules=AddressRules()).send(f"http://{host}:{receiver.port}/")
     assert (answer.ok, answer.outcome, answer.may_retry) == (False, "blocked", False)
-    assert "not allowed" in answer.error
+    assert "webhook_networks does not allow it" in answer.error
     assert receiver.connections == 0
 
 
@@ -179,7 +180,7 @@ def test_ipv6_addresses_are_reached_and_blocked_like_others(services_with: MakeS
         assert receiver.calls[0].headers["host"] == f"[::1]:{receiver.port}"
         named = services_with({"six.test": ["::1"]})
         assert named.send(f"http://six.test:{receiver.port}/").ok
-        blocked = services_with(allowed_networks=(ip_network("127.0.0.0/8"),))
+        blocked = services_with(rules=AddressRules((ip_network("127.0.0.0/8"),)))
         assert blocked.send(f"http://[::1]:{receiver.port}/").outcome == "blocked"
     assert receiver.connections == 2
 
@@ -190,7 +191,7 @@ def test_ipv6_addresses_are_reached_and_blocked_like_others(services_with: MakeS
 def test_a_name_that_resolves_to_a_private_address_is_blocked(
     services_with: MakeServices, receiver: Receiver, found: list[str]
 ) -> None:
-    services = services_with({"inner.test": found}, allowed_networks=())
+    services = services_with({"inner.test": found}, rules=AddressRules())
     answer = services.send(f"http://inner.test:{receiver.port}/")
     assert (answer.outcome, answer.may_retry) == ("blocked", False)
     assert "127.0.0.1 is loopback" in answer.error
@@ -202,15 +203,15 @@ def test_the_connection_uses_the_address_that_was_checked(
 ) -> None:
     """Only 127.0.0.1 is allowed; a second lookup would return 127.0.0.2, which is blocked."""
     names = {"rebinding.test": ["127.0.0.1"]}
-    services = services_with(names, allowed_networks=(ip_network("127.0.0.1/32"),))
-    looked_up = services.sender._resolve
+    services = services_with(names, rules=AddressRules((ip_network("127.0.0.1/32"),)))
+    looked_up = services.sender._resolver._resolve
 
     def once(host: str, port: int) -> object:
         found = looked_up(host, port)
         names[host] = ["127.0.0.2"]
         return found
 
-    services.sender._resolve = once  # type: ignore[assignment]
+    services.sender._resolver._resolve = once  # type: ignore[assignment]
     url = f"http://rebinding.test:{receiver.port}/"
     assert services.send(url).ok
     assert services.asked == ["rebinding.test"]

@@ -16,6 +16,7 @@ import boto3
 import pytest
 
 from synergy.delivery import aws
+from synergy.delivery.addresses import AddressRules
 from synergy.delivery.aws import BOTO3, check_boto3
 from synergy.errors import ConfigurationError
 from tests.delivery.conftest import MakeServices, Services, a_request
@@ -292,6 +293,35 @@ def test_a_service_that_hangs_delays_only_itself(
         assert services.is_quiet()
         hanging.gate.set()
         assert services.next()[0] == "hanging 2"
+
+
+@pytest.mark.parametrize("found", [["127.0.0.1"], ["1.1.1.1", "10.0.0.1"]])
+def test_an_endpoint_with_a_refused_address_is_not_connected_to(
+    services_with: MakeServices, account: str, monkeypatch: pytest.MonkeyPatch, found: list[str]
+) -> None:
+    with receiving(answers()) as receiver:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://aws.test:{receiver.port}")
+        services = services_with({"aws.test": found}, rules=AddressRules())
+        for target in ("sqs:orders", f"sns:arn:aws:sns:{REGION}:123456789012:news"):
+            answer = services.send(target)
+            assert (answer.outcome, answer.may_retry) == ("blocked", False)
+            assert "the setting webhook_networks does not allow it" in answer.error
+        assert receiver.connections == 0
+
+
+def test_an_endpoint_is_connected_to_at_the_address_that_was_judged(
+    services_with: MakeServices, sqs: Any, account: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only the test's resolver knows the name: another look-up would find nothing."""
+    sqs.create_queue(QueueName="judged")
+    port = account.rpartition(":")[2]
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://aws.test:{port}")
+    names = {"aws.test": ["127.0.0.7", "127.0.0.1"]}  # moto listens at the second one
+    assert services_with(names).send("sqs:judged").ok
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://gone.test:{port}")
+    unknown = services_with({"gone.test": []}).send("sqs:judged")
+    assert (unknown.outcome, unknown.may_retry) == ("failed", True)
+    assert "its name is not found" in unknown.error
 
 
 def test_without_boto3_the_error_says_how_to_install_it(

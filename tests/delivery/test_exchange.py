@@ -13,6 +13,7 @@ from uuid import uuid4
 import pika
 import pytest
 
+from synergy.delivery.addresses import AddressRules
 from tests.delivery.conftest import NOW, MakeServices, Services, a_request
 from tests.delivery.receivers import LIMIT, answers, receiving
 from tests.servers.ports import free_port
@@ -195,3 +196,28 @@ def test_bytes_that_are_not_amqp_are_refused(services: Services) -> None:
     with receiving(behave, reads=False) as other:
         answer = services.send(f"amqp://127.0.0.1:{other.port}/?exchange=e")
     assert (answer.ok, answer.may_retry) == (False, True)
+
+
+def test_a_broker_with_a_refused_address_is_not_connected_to(services_with: MakeServices) -> None:
+    with receiving(answers()) as receiver:
+        url = f"amqp://u:s3cret@broker.test:{receiver.port}/?exchange=e"
+        for found in (["127.0.0.1"], ["127.0.0.1", "1.1.1.1"], ["1.1.1.1", "10.0.0.1"]):
+            services = services_with({"broker.test": found}, rules=AddressRules())
+            answer = services.send(url)
+            assert (answer.outcome, answer.may_retry) == ("blocked", False)
+            assert "the setting webhook_networks does not allow it" in answer.error
+        assert receiver.connections == 0
+        unknown = services_with({"broker.test": []}).send(url)
+        assert (unknown.outcome, unknown.may_retry) == ("failed", True)
+        assert "its name is not found" in unknown.error
+
+
+def test_a_broker_is_connected_to_at_the_address_that_was_judged(
+    services_with: MakeServices, broker: Broker
+) -> None:
+    """Only the test's resolver knows the name: another look-up would find nothing."""
+    parts = urlsplit(broker.url)
+    at = f"{parts.scheme}://{parts.username}:{parts.password}@broker.test:{parts.port}{parts.path}"
+    names = {"broker.test": ["127.0.0.7", "127.0.0.1"]}  # no broker at the first one
+    assert services_with(names).send(broker.target(url=at)).ok
+    assert broker.got() is not None

@@ -37,7 +37,7 @@ def test_a_hanging_destination_does_not_delay_others(services_with: MakeServices
 def test_hanging_name_lookups_delay_only_their_own_requests(services_with: MakeServices) -> None:
     """There are more requests than lookup threads, but few names: a name is looked up once."""
     services = services_with(total=6.0, per_destination=12)
-    found = services.sender._resolve
+    found = services.sender._resolver._resolve
     gate, stuck = threading.Event(), Counter[str]()
 
     def resolve(host: str, port: int) -> object:
@@ -46,7 +46,7 @@ def test_hanging_name_lookups_delay_only_their_own_requests(services_with: MakeS
             gate.wait(LIMIT)
         return found(host, port)
 
-    services.sender._resolve = resolve  # type: ignore[assignment]
+    services.sender._resolver._resolve = resolve  # type: ignore[assignment]
     try:
         with receiving(answers()) as good:
             for number in range(120):

@@ -16,6 +16,7 @@ from synergy.agent.deciding.decider import AgentDecider
 from synergy.agent.membership import Membership
 from synergy.clock import SystemClock
 from synergy.commands.schedules import ScheduleCommands
+from synergy.delivery.addresses import AddressRules
 from synergy.delivery.options import Options
 from synergy.delivery.sender import Sender
 from synergy.messaging.stored import StoredBus
@@ -95,7 +96,7 @@ class RunningAgents:
             place = Workplace(
                 None, self.store, self.bus, self.clock, f"agent-{len(self.stops)}", stop
             )
-            options = Options(allowed_networks=(ip_network("127.0.0.0/8"),))
+            options = Options(rules=AddressRules((ip_network("127.0.0.0/8"),)))
             thread = threading.Thread(target=Agent(place, Sender(options, self.clock)).start)
             thread.start()
             self.stops.append(stop)

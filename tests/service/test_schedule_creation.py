@@ -8,6 +8,7 @@ from ipaddress import ip_network
 import pytest
 
 from synergy.commands.schedules import ScheduleCommands
+from synergy.delivery.addresses import AddressRules
 from synergy.errors import Refused
 from synergy.model.schedule import Origin, RunState
 from synergy.schedule.check_context import InvalidDefinition
@@ -197,19 +198,61 @@ def test_a_stored_payload_may_be_named_in_an_edit(agents):
 def test_a_private_address_as_a_target_is_refused_unless_it_is_allowed(agents, host, what):
     data = {**NOON, "target": f"http://{host}/hook"}
     before = everything(agents)
-    asked = ScheduleCommands(agents.store, agents.bus, agents.deployment, ())
+    asked = ScheduleCommands(agents.store, agents.bus, agents.deployment, AddressRules())
     with pytest.raises(InvalidDefinition) as caught:
         asked.create(data, ALICE, NOW, enable=True)
     (mistake,) = caught.value.mistakes
     assert what in mistake
     assert "webhook_networks" in mistake
     assert everything(agents) == before
-    everywhere = [ip_network("0.0.0.0/0"), ip_network("::/0")]
+    networks = (ip_network("0.0.0.0/0"), ip_network("::/0"))
+    everywhere = AddressRules(networks, networks)
     allowed = ScheduleCommands(agents.store, agents.bus, agents.deployment, everywhere)
     assert allowed.create(data, ALICE, NOW).name == "noon"
 
 
+def test_a_private_broker_as_a_target_is_refused_unless_it_is_allowed(agents):
+    data = {**NOON, "target": "amqps://me:hidden@10.1.2.3/?exchange=e"}
+    asked = ScheduleCommands(agents.store, agents.bus, agents.deployment, AddressRules())
+    with pytest.raises(InvalidDefinition) as caught:
+        asked.create(data, ALICE, NOW)
+    assert caught.value.mistakes == (
+        "target: 10.1.2.3 is private: the setting webhook_networks does not allow it",
+    )
+    rules = AddressRules((ip_network("10.0.0.0/8"),))
+    allowed = ScheduleCommands(agents.store, agents.bus, agents.deployment, rules)
+    assert allowed.create(data, ALICE, NOW).name == "noon"
+
+
+@pytest.mark.parametrize(
+    ("host", "plaintext", "is_accepted"),
+    [
+        ("example.com", (), False),
+        ("example.com", ("example.com",), True),
+        ("EXAMPLE.com:8080", ("example.com",), True),
+        ("not.example.com", ("example.com",), False),
+        ("example.com", (ip_network("10.0.0.0/8"),), True),  # its address is judged at each request
+        ("93.184.216.34", (), False),
+        ("93.184.216.34", (ip_network("10.0.0.0/8"),), False),
+        ("93.184.216.34", (ip_network("93.184.216.0/24"),), True),
+        ("127.0.0.1", (), True),
+        ("localhost", (), True),
+        ("localhost.example.com", (), False),
+    ],
+)
+def test_http_is_refused_unless_its_host_is_allowed(agents, host, plaintext, is_accepted):
+    rules = AddressRules((ip_network("127.0.0.0/8"),), plaintext)
+    asked = ScheduleCommands(agents.store, agents.bus, agents.deployment, rules)
+    asked.create({**NOON, "name": "tls", "target": f"https://{host}/hook"}, ALICE, NOW)
+    data = {**NOON, "target": f"http://{host}/hook"}
+    if is_accepted:
+        assert asked.create(data, ALICE, NOW).name == "noon"
+    else:
+        with pytest.raises(InvalidDefinition, match="use https, or the setting webhook_plaintext"):
+            asked.create(data, ALICE, NOW)
+
+
 def test_a_public_address_and_a_host_name_are_accepted(agents):
-    asked = ScheduleCommands(agents.store, agents.bus, agents.deployment, ())
+    asked = ScheduleCommands(agents.store, agents.bus, agents.deployment, AddressRules())
     for name, host in (("one", "93.184.216.34"), ("two", "internal.example")):
         asked.create({**NOON, "name": name, "target": f"https://{host}/"}, ALICE, NOW)

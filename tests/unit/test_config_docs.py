@@ -11,6 +11,7 @@ import pytest
 from synergy.cli.input_files import read_documents
 from synergy.config.context import Entry
 from synergy.config.findings import Findings
+from synergy.config.loader import load_settings
 from synergy.config.schedules import read_schedules
 from synergy.delivery.definition_checks import known
 from synergy.model.process import DaemonProcess, FreerunProcess, ManagedProcess, Process
@@ -99,6 +100,8 @@ def test_the_example_schedules_of_the_context_page_are_valid() -> None:
     names: dict[str, dict[str, Entry]] = {}
     exec("from synergy.config.context import *\n" + code, names)  # type: ignore[arg-type]
     findings = Findings()
-    schedules = read_schedules(names["schedule_context"], PROCESSES, findings)
+    schedules = read_schedules(
+        names["schedule_context"], PROCESSES, load_settings(DOCS.parent, {}), findings
+    )
     assert (findings.mistakes, findings.warnings) == ([], [])
     assert list(schedules) == ["nightly", "daily-numbers", "after-import"]

@@ -9,7 +9,7 @@ lost.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -46,13 +46,18 @@ class Exchanges:
     def __init__(self) -> None:
         self._brokers: dict[Address, _Broker] = {}
 
-    async def publish(self, address: Address, message: OutgoingMessage) -> None:
-        """Returns when a queue has the message; raises Fault. The caller sets a time limit."""
+    async def publish(
+        self, address: Address, hosts: Sequence[str], message: OutgoingMessage
+    ) -> None:
+        """Returns when a queue has the message; raises Fault. The caller sets a time limit.
+
+        A new connection is made to one of `hosts`, which are addresses of the broker's host.
+        """
         broker = self._brokers.get(address)
         if broker is None:
             broker = self._brokers[address] = _Broker(address, self._forget)
         try:
-            await broker.publish(message)
+            await broker.publish(hosts, message)
         except Fault as fault:
             raise Fault(_for_target(str(fault)), code=fault.code) from fault
         except ConfigurationError as error:
@@ -79,10 +84,10 @@ class _Broker:
         self._timer: asyncio.TimerHandle | None = None
         self._closing: asyncio.Task[None] | None = None
 
-    async def publish(self, message: OutgoingMessage) -> None:
+    async def publish(self, hosts: Sequence[str], message: OutgoingMessage) -> None:
         self._in_flight += 1
         try:
-            connection = await self._connection()
+            connection = await self._connection(hosts)
             if connection.blocked:
                 raise Fault(f"RabbitMQ at {self._address.place}: {connection.blocked}")
             await self._publish_on(message, connection)
@@ -100,18 +105,23 @@ class _Broker:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._opening.result().close(), CLOSE_SECONDS)
 
-    async def _connection(self) -> Connection:
+    async def _connection(self, hosts: Sequence[str]) -> Connection:
         """The connection; callers share it while it is being opened.
 
         Opening is never cancelled: pika has a timeout of its own, and does not cancel cleanly.
         """
         if self._opening is None or _is_over(self._opening):
             self._free.clear()
-            self._opening = asyncio.create_task(
-                Connection.open(parameters(self._address), self._address)
-            )
+            self._opening = asyncio.create_task(self._open(hosts))
             self._opening.add_done_callback(_is_over)
         return await asyncio.shield(self._opening)
+
+    async def _open(self, hosts: Sequence[str]) -> Connection:
+        """A connection to the first host that accepts one; raises Fault."""
+        for host in hosts[:-1]:
+            with suppress(Fault):
+                return await Connection.open(parameters(self._address, host), self._address)
+        return await Connection.open(parameters(self._address, hosts[-1]), self._address)
 
     async def _publish_on(self, message: OutgoingMessage, connection: Connection) -> None:
         received = connection.bytes_received

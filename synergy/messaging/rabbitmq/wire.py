@@ -31,10 +31,13 @@ BLOCKED_SECONDS = 60.0  # for which the broker may block before a reconnect
 logging.getLogger("pika").setLevel(logging.CRITICAL)
 
 
-def parameters(address: Address) -> pika.ConnectionParameters:
-    """Pika's parameters of an address; raises ConfigurationError for an unusable certificate."""
+def parameters(address: Address, host: str = "") -> pika.ConnectionParameters:
+    """Pika's parameters of an address; raises ConfigurationError for an unusable certificate.
+
+    `host` is connected to instead of that of the address, which the certificate must name.
+    """
     return pika.ConnectionParameters(
-        host=address.host,
+        host=host or address.host,
         port=address.port,
         virtual_host=address.vhost,
         credentials=pika.PlainCredentials(address.user, address.password),

@@ -104,6 +104,7 @@ def cluster(machines, asked, server, broker, tmp_path_factory):
         "start_timeperiod": f"{day:%Y%m%d}00",
         "test_gates": str(folder / "gates"),
         "webhook_networks": f"{machines[0].address}/32",
+        "webhook_plaintext": f"{machines[0].address}/32",
     }
     (folder / "gates").mkdir()
     with boxes(machines, folder, asked, **variables) as made:

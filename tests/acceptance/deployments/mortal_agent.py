@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from synergy.agent.agent import Agent
+from synergy.delivery.addresses import AddressRules
 from synergy.delivery.options import Options
 from synergy.delivery.sender import Sender
 from synergy.model.schedule import RunState
@@ -94,7 +95,7 @@ def _sender_with_timeout(place, seconds):
     return Sender(
         Options(
             secrets=place.webhook_secrets,
-            allowed_networks=place.webhook_networks,
+            rules=AddressRules(place.webhook_networks, place.webhook_plaintext),
             total=float(seconds),
         ),
         place.clock,

@@ -15,6 +15,7 @@ def test_the_defaults_of_the_settings(project: Path) -> None:
     found = settings(project)
     assert found.schedules_update == "create"
     assert found.webhook_networks == ()
+    assert found.webhook_plaintext == ()
     assert found.webhook_secrets == ()
 
 
@@ -23,11 +24,18 @@ def test_lists_are_separated_by_commas(project: Path) -> None:
         project,
         SYNERGY_SCHEDULES_UPDATE="sync",
         SYNERGY_WEBHOOK_NETWORKS="10.1.0.0/16, fd00::/8 ,127.0.0.1",
+        SYNERGY_WEBHOOK_PLAINTEXT="Intranet, 10.1.0.0/16, hooks.example.com, ::1",
         SYNERGY_WEBHOOK_SECRETS="newer-secret, older-secret",
     )
     assert found.schedules_update == "sync"
     assert found.webhook_networks == tuple(
         map(ip_network, ("10.1.0.0/16", "fd00::/8", "127.0.0.1/32"))
+    )
+    assert found.webhook_plaintext == (
+        "intranet",
+        ip_network("10.1.0.0/16"),
+        "hooks.example.com",
+        ip_network("::1"),
     )
     assert found.webhook_secrets == ("newer-secret", "older-secret")
     assert "secret" not in repr(found).replace("webhook_secrets", "")
@@ -40,6 +48,8 @@ def test_lists_are_separated_by_commas(project: Path) -> None:
         ("WEBHOOK_NETWORKS", "10.0.0.0/33", "'10.0.0.0/33': expected a network"),
         ("WEBHOOK_NETWORKS", "10.0.0.5/8", "did you mean 10.0.0.0/8?"),
         ("WEBHOOK_NETWORKS", "intranet", "'intranet': expected a network such as 10.1.0.0/16"),
+        ("WEBHOOK_PLAINTEXT", "http://intranet", "'http://intranet': expected a network"),
+        ("WEBHOOK_PLAINTEXT", "10.0.0.5/8", "did you mean 10.0.0.0/8?"),
         ("WEBHOOK_SECRETS", "hidden1,hidden2,hidden3", "two at most"),
         ("WEBHOOK_SECRETS", "whsec_hidden!", "is not base64"),
     ],

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from synergy.config.loader import check
 from synergy.delivery.definition_checks import known
 from synergy.errors import ConfigurationError
 from synergy.schedule.format.read import read
@@ -209,6 +210,15 @@ def test_a_password_in_a_target_is_never_shown(project: Path) -> None:
     (mistake,) = mistakes(project)
     assert "exchange" in mistake
     assert "hidden" not in mistake
+
+
+def test_a_target_that_nothing_may_be_sent_to_is_a_warning(project: Path) -> None:
+    hook = {"schedule_name": "s", "target": "http://example.com/hidden", "trigger": "every 60"}
+    declare(project, schedule(hook))
+    (warning,) = checked(project).warnings
+    assert warning.startswith("schedule s: target: http sends in clear text to example.com: use")
+    allowed = check(project, {"SYNERGY_WEBHOOK_PLAINTEXT": "example.com"}, imports=False)
+    assert allowed.warnings == ()
 
 
 def test_unknown_names_in_a_payload_are_warnings(project: Path) -> None:
