@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from synergy.cli import exits, output
@@ -14,9 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from synergy.commands.store_copy import Compared, StoreCopy
+    from synergy.compose import Project
     from synergy.storage.protocol import Store
 
-URL_HELP = "as in SYNERGY_STORE"
+URL_HELP = "as in SYNERGY_STORE; @FILE holds it, @ asks for it: other users see arguments (ps)"
 VERBS = Verbs()
 
 
@@ -31,19 +34,18 @@ VERBS = Verbs()
 def run_copy(arguments: argparse.Namespace) -> int:
     """Copy a store that is not in use into a new one, of any engine.
 
-    An interrupted copy is continued by the same command.
+    An interrupted copy is continued by the same command. Give a URL with a password as @FILE, or as
+    @ to be asked for it.
     """
     from synergy import compose
     from synergy.commands.store_copy import StoreCopy, refuse_unfinished
     from synergy.commands.store_usage import refuse_while_in_use
-    from synergy.config.stores import place, store_url
+    from synergy.config.stores import place
 
     project = compose.open_project()
     settings = project.settings
-    from_, to = (
-        store_url(text, project.path, settings.home)
-        for text in (arguments.source, arguments.target)
-    )
+    from_ = _url(arguments.source, "--from", project)
+    to = _url(arguments.target, "--to", project)
     places = place(from_), place(to)
     if places[0] == places[1]:
         raise Refused(f"{places[0]} cannot be copied into itself")
@@ -58,6 +60,33 @@ def run_copy(arguments: argparse.Namespace) -> int:
             StoreCopy(source, target, places, settings.clock) as copying,
         ):
             return _copy(arguments, copying, places)
+
+
+def _url(given: str, option: str, project: Project) -> str:
+    """The complete URL of an argument, whose secrets this process masks from now on."""
+    from synergy.config.secrets import content_of, secrets_in
+    from synergy.config.stores import store_url
+    from synergy.runtime import masking
+
+    if given == "@":
+        text = _asked(option)
+    elif given.startswith("@"):
+        text = content_of(Path(given[1:]))
+    else:
+        text = given
+    secrets = list(secrets_in("store", text))
+    masking.also_know(secrets)
+    if secrets and text is given:
+        output.warn(f"other users of this machine see the password of {option}: use {option} @FILE")
+    return store_url(text, project.path, project.settings.home)
+
+
+def _asked(option: str) -> str:
+    if not sys.stdin.isatty():
+        raise Refused(f"there is no terminal to ask for a URL on: use {option} @FILE")
+    from getpass import getpass
+
+    return getpass(f"URL of {option}: ").strip()
 
 
 def _plan(arguments: argparse.Namespace, source: Store, to: str, places: tuple[str, str]) -> int:

@@ -1,12 +1,15 @@
-"""The secrets of a deployment, by value."""
+"""The secrets of a deployment, by value, and the files that hold them."""
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 from synergy.config.settings import SECRET, Settings
+from synergy.errors import InvalidValue
 from synergy.names import local_token
 
 _CLOUD = ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
@@ -33,6 +36,26 @@ def secrets_in(name: str, value: str) -> Iterator[str]:
     for word in filter(None, map(str.strip, value.split(","))):
         yield word
         yield word.removeprefix("whsec_")
+
+
+def content_of(path: Path) -> str:
+    """The text of a file that holds a secret; raises InvalidValue with the next step."""
+    try:
+        is_file = stat.S_ISREG(path.stat().st_mode)
+        text = path.read_text("utf-8").strip() if is_file else ""
+    except FileNotFoundError:
+        step = "write the value into it, and chmod 600 it"
+        raise InvalidValue(f"there is no file {path}: {step}") from None
+    except OSError as error:
+        reason = f"{path} cannot be read: {error.strerror}"
+        raise InvalidValue(f"{reason}: give it to the user that Synergy runs as") from None
+    except UnicodeDecodeError:
+        raise InvalidValue(f"{path} is not UTF-8: write the value into it as text") from None
+    if not is_file:
+        raise InvalidValue(f"{path} is no file: give the path of a file with the value")
+    if not text:
+        raise InvalidValue(f"{path} is empty: write the value into it")
+    return text
 
 
 def _of_url(url: str) -> Iterator[str]:

@@ -6,7 +6,6 @@ A setting that may hold a secret can be given as `<NAME>_FILE`, the path of a fi
 from __future__ import annotations
 
 import re
-import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +13,7 @@ from pathlib import Path
 from synergy.config import stores
 from synergy.config.findings import Findings
 from synergy.config.permissions import check_secret_file
-from synergy.config.secrets import secrets_in
+from synergy.config.secrets import content_of, secrets_in
 from synergy.config.settings import NAMES, PREFIX, SECRET
 from synergy.config.source import run_file
 from synergy.errors import InvalidValue
@@ -121,7 +120,7 @@ def _resolved(written: WrittenValue, project: Path, findings: Findings) -> Writt
         return written
     try:
         path = _path(written.value, project)
-        return WrittenValue(_content(path), written.where, path)
+        return WrittenValue(content_of(path), written.where, path)
     except InvalidValue as error:
         findings.mistake(written.where, str(error))
         return WrittenValue("", written.where)
@@ -131,26 +130,6 @@ def _path(value: object, project: Path) -> Path:
     if isinstance(value, str | Path):
         return stores.whole_path(project, str(value))
     raise InvalidValue(f"expected the path of a file, not {value!r}")
-
-
-def _content(path: Path) -> str:
-    """The text of the file of a secret; raises InvalidValue with the next step."""
-    try:
-        is_file = stat.S_ISREG(path.stat().st_mode)
-        text = path.read_text("utf-8").strip() if is_file else ""
-    except FileNotFoundError:
-        step = "write the value into it, and chmod 600 it"
-        raise InvalidValue(f"there is no file {path}: {step}") from None
-    except OSError as error:
-        reason = f"{path} cannot be read: {error.strerror}"
-        raise InvalidValue(f"{reason}: give it to the user that Synergy runs as") from None
-    except UnicodeDecodeError:
-        raise InvalidValue(f"{path} is not UTF-8: write the value into it as text") from None
-    if not is_file:
-        raise InvalidValue(f"{path} is no file: give the path of a file with the value")
-    if not text:
-        raise InvalidValue(f"{path} is empty: write the value into it")
-    return text
 
 
 def _check_readers(name: str, written: WrittenValue, findings: Findings) -> None:

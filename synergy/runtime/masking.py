@@ -112,8 +112,14 @@ def know(secrets: Iterable[str]) -> None:
     They are replaced as they are, percent-encoded and decoded, and as JSON writes them. Values
     shorter than `SHORTEST` are left out.
     """
-    forms = {form for secret in secrets for form in _forms(secret)}
-    _known[:] = sorted((form for form in forms if len(form) >= SHORTEST), key=len, reverse=True)
+    _known.clear()
+    also_know(secrets)
+
+
+def also_know(secrets: Iterable[str]) -> None:
+    """Makes `mask` replace these values besides those that it knows."""
+    forms = {form for secret in secrets for form in _forms(secret) if len(form) >= SHORTEST}
+    _known[:] = sorted(forms.union(_known), key=len, reverse=True)
 
 
 def _forms(secret: str) -> tuple[str, ...]:

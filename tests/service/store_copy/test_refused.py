@@ -20,6 +20,7 @@ from synergy.config.stores import place
 from synergy.errors import Refused
 from synergy.model.box import ObservedProcess
 from synergy.runtime import identity
+from synergy.runtime.masking import mask
 from synergy.storage.mongodb import MongoStore
 from synergy.storage.protocol import Store
 from synergy.storage.sqlite import SqliteStore
@@ -118,6 +119,39 @@ def test_secrets_are_never_shown(
     for argv in (("--dry-run",), (), ("--json",), ("stray", with_user)):
         commands.run("store", "copy", "--from", SOURCE, "--to", with_user, *argv)
         assert "secret" not in commands.text
+
+
+def test_a_url_is_read_from_a_file(
+    commands: Commands, ran: SchedulerHarness, file: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "url").write_text(f"sqlite:///{file}\n")
+    assert commands.run("store", "copy", "--from", SOURCE, "--to", f"@{tmp_path}/url") == 0
+    assert file.exists()
+
+
+def test_a_file_without_a_url_is_wrong_usage(commands: Commands, tmp_path: Path) -> None:
+    said = refused(commands, f"@{tmp_path}/none", SOURCE, exits.USAGE)
+    assert f"there is no file {tmp_path}/none" in said
+
+
+def test_a_url_is_asked_for_without_showing_it(
+    commands: Commands, ran: SchedulerHarness, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "no terminal to ask for a URL on: use --to @FILE" in refused(commands, SOURCE, "@")
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    monkeypatch.setattr("getpass.getpass", lambda prompt: f" sqlite:///{file} ")
+    assert commands.run("store", "copy", "--from", SOURCE, "--to", "@") == 0
+    assert file.exists()
+
+
+def test_a_password_among_the_arguments_is_a_warning(commands: Commands, tmp_path: Path) -> None:
+    url = "mongodb://me:canary-canary@127.0.0.1:1/db?serverSelectionTimeoutMS=1"
+    warning = "other users of this machine see the password of --from: use --from @FILE"
+    assert warning in refused(commands, url, SOURCE, exits.UNREACHABLE)
+    assert mask("canary-canary") == "***"  # also in what a driver says
+    (tmp_path / "url").write_text(url)
+    assert warning not in refused(commands, f"@{tmp_path}/url", SOURCE, exits.UNREACHABLE)
+    assert "canary" not in commands.text
 
 
 def test_a_source_that_a_scheduler_works_with_is_refused(
