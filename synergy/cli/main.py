@@ -176,7 +176,8 @@ def _is_text(word: str) -> bool:
 
 
 def _explain(mistakes: Sequence[str]) -> None:
-    from synergy.cli.output import colour, visible
+    from synergy.cli.output import colour
+    from synergy.visible_text import visible
 
     for mistake in mistakes:
         sys.stderr.write(f"{colour('error', 'red', sys.stderr)}: {visible(mistake)}\n")
@@ -190,8 +191,9 @@ def _report_unexpected(error: Exception) -> None:
     from synergy.config.loader import load_settings
     from synergy.runtime import logs
     from synergy.runtime.masking import mask
+    from synergy.visible_text import visible
 
-    sys.stderr.write(f"unexpected {type(error).__name__}: {mask(str(error))}\n")
+    sys.stderr.write(f"unexpected {type(error).__name__}: {visible(mask(str(error)))}\n")
     try:
         settings = load_settings(HERE, os.environ)
         path = logs.configure(settings.home, "cli", settings.box_id)

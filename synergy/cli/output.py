@@ -1,8 +1,8 @@
 """Output of commands: lines, tables, JSON, and a progress line.
 
 Results go to standard output, everything else to standard error. Colour and progress appear
-only on a terminal, and colour only without NO_COLOR. Text from programs, receivers and people
-is shown with its control characters escaped: see `visible` and `one_line`.
+only on a terminal, and colour only without NO_COLOR. Invisible characters appear as escapes in
+everything that is written: see `synergy.visible_text`.
 """
 
 from __future__ import annotations
@@ -17,11 +17,10 @@ from enum import Enum
 from types import TracebackType
 from typing import TextIO, TypeVar
 
-_COLOURS = {"red": "31", "green": "32", "yellow": "33", "blue": "34", "dim": "2", "bold": "1"}
-_CONTROL = re.compile(  # control characters, line separators, changes of the reading direction
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
-)
+from synergy.visible_text import visible, visible_json, visible_line
 
+_COLOURS = {"red": "31", "green": "32", "yellow": "33", "blue": "34", "dim": "2", "bold": "1"}
+_SGR = re.compile(rf"(\x1b\[(?:0|{'|'.join(_COLOURS.values())})m)")  # what `colour` writes
 REASON = 100  # characters of a reason in a list
 
 Shown = TypeVar("Shown")
@@ -29,12 +28,12 @@ Shown = TypeVar("Shown")
 
 def say(text: str = "") -> None:
     """Writes a line of the result."""
-    sys.stdout.write(text + "\n")
+    sys.stdout.write(_shown(text, sys.stdout) + "\n")
 
 
 def note(text: str) -> None:
     """Writes a line for people to standard error."""
-    sys.stderr.write(text + "\n")
+    sys.stderr.write(_shown(text, sys.stderr) + "\n")
 
 
 def print_json(value: object) -> None:
@@ -42,7 +41,8 @@ def print_json(value: object) -> None:
     import orjson
 
     options = orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS | orjson.OPT_UTC_Z
-    sys.stdout.write(orjson.dumps(value, default=_plain, option=options).decode() + "\n")
+    encoded = orjson.dumps(value, default=_plain, option=options).decode()
+    sys.stdout.write(visible_json(encoded) + "\n")
 
 
 def _plain(value: object) -> object:
@@ -75,21 +75,16 @@ def note_more(cursor: str | None) -> None:
 
 def error(text: str) -> None:
     """Writes an error for people to standard error."""
-    note(f"{colour('error', 'red')}: {text}")
+    note(f"{colour('error', 'red', sys.stderr)}: {text}")
 
 
 def warn(text: str) -> None:
     """Writes a warning for people to standard error."""
-    note(f"{colour('warning', 'yellow')}: {text}")
-
-
-def visible(text: str) -> str:
-    """The text with control characters escaped, except line ends and tabs."""
-    return _CONTROL.sub(lambda char: char[0].encode("unicode_escape").decode(), text)
+    note(f"{colour('warning', 'yellow', sys.stderr)}: {text}")
 
 
 def one_line(text: object, most: int | None = None) -> str | None:
-    """The text on one line, with control characters escaped; None if it is empty.
+    """The text on one line, with invisible characters as escapes; None if it is empty.
 
     At most `most` characters are kept: JSON output has the whole text.
     """
@@ -101,8 +96,8 @@ def one_line(text: object, most: int | None = None) -> str | None:
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Prints columns under headers: a line for each row, numbers to the right, None as `-`."""
-    headers = list(map(_in_line, headers))
-    cells = [["-" if cell is None else _in_line(str(cell)) for cell in row] for row in rows]
+    headers = list(map(visible_line, headers))
+    cells = [["-" if cell is None else visible_line(str(cell)) for cell in row] for row in rows]
     if not cells:
         note("nothing to show")
         return
@@ -118,11 +113,7 @@ def pairs(facts: Mapping[str, object]) -> None:
     shown = {name: value for name, value in facts.items() if value not in (None, "", (), {}, [])}
     width = max(map(len, shown), default=0)
     for name, value in shown.items():
-        say(f"{colour(name.replace('_', ' ').ljust(width), 'bold')}  {_in_line(_flat(value))}")
-
-
-def _in_line(text: str) -> str:
-    return visible(re.sub(r"[\n\t]+", " ", text))
+        say(f"{colour(name.replace('_', ' ').ljust(width), 'bold')}  {visible_line(_flat(value))}")
 
 
 def _flat(value: object) -> str:
@@ -175,9 +166,20 @@ def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) ->
     return "  ".join(padded).rstrip()
 
 
+def _shown(text: str, stream: TextIO) -> str:
+    """What is written of a text: all of it visible, except colours where there are any."""
+    if not _has_colours(stream):
+        return visible(text)
+    return "".join(part if _SGR.fullmatch(part) else visible(part) for part in _SGR.split(text))
+
+
+def _has_colours(stream: TextIO) -> bool:
+    return "NO_COLOR" not in os.environ and stream.isatty()
+
+
 def colour(text: str, name: str, stream: TextIO | None = None) -> str:
     """`text` in a colour, where `stream` (default standard output) is a terminal."""
-    if "NO_COLOR" in os.environ or not (stream or sys.stdout).isatty():
+    if not _has_colours(stream or sys.stdout):
         return text
     return f"\x1b[{_COLOURS[name]}m{text}\x1b[0m"
 

@@ -75,7 +75,7 @@ def _print_preview(preview: Preview) -> None:
     if preview.body is not None:
         output.say()
         output.say(f"what {'the first of them' if preview.dues else 'a run'} would send:")
-        output.say(output.visible(preview.body))
+        output.say(preview.body)
     for warning in preview.warnings:
         output.warn(warning)
 

@@ -10,6 +10,7 @@ from synergy.cli import output
 from synergy.cli.options import CHANGE, CURSOR, JSON, Noun, argument, limit
 from synergy.cli.services import actor, services
 from synergy.model.unit_of_work import UnitState
+from synergy.visible_text import visible
 
 if TYPE_CHECKING:
     from synergy.model.unit_of_work import UnitOfWork
@@ -77,8 +78,8 @@ def run_log(arguments: argparse.Namespace) -> None:
     if not lines:
         output.note(f"nothing was written for unit {arguments.id}")
     for line in lines:
-        text = output.visible(line.text)
-        output.say(f"{output.instant(line.at)} attempt {line.attempt} {line.level}: {text}")
+        head = f"{output.instant(line.at)} attempt {line.attempt} {line.level}"
+        output.say(f"{head}: {visible(line.text)}")
 
 
 @NOUN.verb("launch.py unit cancel 5f0c9a... --dry-run", ID, *CHANGE, records=("id",))

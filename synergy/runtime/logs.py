@@ -32,6 +32,7 @@ import orjson
 
 from synergy import private_files
 from synergy.runtime.masking import mask
+from synergy.visible_text import visible_json
 
 FILE_SIZE = 10 * 1024 * 1024
 KEPT = 4  # rotated files
@@ -111,7 +112,7 @@ class JsonLines(logging.Formatter):
         line["message"] = _clean_text(record.getMessage())
         if record.exc_info:
             line["traceback"] = _clean_text(self.formatException(record.exc_info))
-        return orjson.dumps(line).decode()
+        return visible_json(orjson.dumps(line).decode())
 
 
 def _clean(value: object) -> object:

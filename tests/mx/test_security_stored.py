@@ -8,13 +8,16 @@ import pytest
 
 from synergy.model.actor import Actor
 from synergy.storage.protocol import LogLine
+from synergy.visible_text import visible
 from tests.deployments import HOURLY, a_deployment, a_process
 from tests.factories import a_unit, an_entry
 from tests.mx.conftest import client_of
 from tests.mx.pages_kit import Page, seen
 from tests.mx.populated import a_populated_deployment, populate
 
-HOSTILE = "'\"></textarea></title><script>xss</script><img src=x onerror=xss>"
+DECEIVING = "\u202e\u2066\u200b\x1b[2J\x85"
+MARKUP = "'\"></textarea></title><script>xss</script><img src=x onerror=xss>"
+HOSTILE = MARKUP + DECEIVING
 NAME = "<script>xss<script>"  # of a process, a name that `context.py` would refuse
 QUOTED = quote(NAME, safe="")
 HOUR = "2015051700"
@@ -59,14 +62,19 @@ def test_stored_markup_is_shown_as_text_on_every_page(hostile):
     world, escaped = hostile
     with client_of(world) as client:
         event = {"eventType": "FILE", "eventTimestamp": "2015-05-20T11:00:00Z"}
-        texts = dict.fromkeys(("eventResourceId", "id", "reason"), HOSTILE)
+        texts = {"id": MARKUP, "eventResourceId": MARKUP, "reason": HOSTILE}
         client.act("events", {**event, **texts}, 202)
+        deceiving = set()  # pages with such text
         for path in (*LISTS, *escaped):
             page = client.page(path)
             assert "<script>xss" not in page, path
             assert "<img src=x" not in page, path
+            assert visible(page) == page, path
             if path in (*escaped, "/events"):
                 assert "&lt;script&gt;xss" in page, path
+            if r"\u202e\u2066\u200b\x1b[2J\x85" in page:
+                deceiving.add(path)
+    assert deceiving >= {"/", "/journal", "/queues", "/boxes", "/units", *escaped[-3:]}
 
 
 def test_every_link_of_every_page_leads_to_a_page(worlds, tmp_path):

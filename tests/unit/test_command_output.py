@@ -55,20 +55,6 @@ def test_an_empty_table_prints_its_note_to_standard_error(
     assert (shown.out, shown.err) == ("", "nothing to show\n")
 
 
-@pytest.mark.parametrize(
-    ("written", "shown"),
-    [
-        ("a\n\tb  日 é \u00a0", "a\n\tb  日 é \u00a0"),
-        ("\x1b[2J\x07\0", r"\x1b[2J\x07\x00"),
-        ("10 %\r20 %\x7f", r"10 %\r20 %\x7f"),
-        ("\x9b31m\x85", r"\x9b31m\x85"),
-        ("\u202etxt\u2028\ud800", r"\u202etxt\u2028\ud800"),
-    ],
-)
-def test_control_characters_are_escaped(written: str, shown: str) -> None:
-    assert output.visible(written) == shown
-
-
 def test_foreign_text_is_shown_on_one_line() -> None:
     assert output.one_line(" no disk:\n\tat  all \x1b[m\n") == r"no disk: at all \x1b[m"
     assert output.one_line("12345", 5) == "12345"
@@ -85,6 +71,26 @@ def test_every_cell_and_value_is_printed_on_one_line(capsys: pytest.CaptureFixtu
         "b         x  y",
         r"reason  one two\r",
     ]
+
+
+DECEIVING = "\x1b[2J\u202e\u200b\x9b"
+SHOWN = r"\x1b[2J\u202e\u200b\x9b"
+
+
+def test_lines_for_people_have_no_invisible_characters(capsys: pytest.CaptureFixture[str]) -> None:
+    output.say(DECEIVING)
+    for write in (output.note, output.warn, output.error):
+        write(DECEIVING)
+    shown = capsys.readouterr()
+    assert shown.out == f"{SHOWN}\n"
+    assert shown.err == f"{SHOWN}\nwarning: {SHOWN}\nerror: {SHOWN}\n"
+
+
+def test_json_has_the_same_text_as_escapes(capsys: pytest.CaptureFixture[str]) -> None:
+    output.print_json({"why": f"{DECEIVING}\U000e0041\n"})
+    shown = capsys.readouterr().out
+    assert json.loads(shown) == {"why": f"{DECEIVING}\U000e0041\n"}
+    assert all(char.isprintable() or char == "\n" for char in shown)
 
 
 class Terminal(io.StringIO):

@@ -102,6 +102,16 @@ def test_secrets_are_masked_in_messages_and_all_fields(tmp_path: Path) -> None:
     assert line["all"] == ["mongodb://me:***@host/db", {"one": "mongodb://me:***@host/db"}]
 
 
+def test_invisible_characters_are_escapes_of_json(tmp_path: Path) -> None:
+    path = logs.configure(tmp_path, "P", "b")
+    text = "a\u202e\u200b\x9b\u2028\x7f\n\U000e0041"
+    log.info("%s", text, extra={"site": text})
+    written = path.read_text(encoding="utf-8")
+    assert all(char.isprintable() or char == "\n" for char in written)
+    (line,) = lines(path)
+    assert (line["message"], line["site"]) == (text, text)
+
+
 def test_every_line_is_json_of_bounded_length(tmp_path: Path) -> None:
     path = logs.configure(tmp_path, "P", "b")
     odd = {"path": Path("/x"), "big": 2**70, "bytes": b"\xff", "nan": float("nan"), 5: {1, 2}}

@@ -20,6 +20,7 @@ from synergy.mx.access import Role, person_of
 from synergy.mx.pages.addresses import page_of
 from synergy.mx.services import Services, ServicesDep
 from synergy.runtime.identity import short_name
+from synergy.visible_text import visible
 
 HERE = Path(__file__).resolve().parent.parent
 
@@ -95,11 +96,20 @@ def section(path: str) -> str:
     return _BELOW.get(first, first)
 
 
+def _shown(value: object) -> object:
+    """What a page shows of a value: text with invisible characters as escapes.
+
+    Markup comes from macros, whose texts were shown before, and from JSON for scripts.
+    """
+    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
 def _environment() -> Environment:
     made = Environment(
         loader=FileSystemLoader(HERE / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=_shown,
         trim_blocks=True,
         lstrip_blocks=True,
     )

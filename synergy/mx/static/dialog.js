@@ -6,6 +6,7 @@ import { followOperation } from "./operation.js";
 import { preview, summary } from "./action_result.js";
 import { toast } from "./toast.js";
 import { twinOf } from "./replacement.js";
+import { visible } from "./visible_text.js";
 
 const $ = (id) => document.getElementById(id);
 
@@ -127,7 +128,7 @@ function showProgress({ done, total, detail }) {
     bar.max = total;
     bar.value = done;
   } else bar.removeAttribute("value");
-  $("ask-status").textContent = detail || (total ? `${number(done)} of ${number(total)}` : "Waiting to start…");
+  $("ask-status").textContent = visible(detail || "") || (total ? `${number(done)} of ${number(total)}` : "Waiting to start…");
 }
 
 function showProblem(problem) {

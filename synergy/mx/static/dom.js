@@ -1,11 +1,15 @@
 // Elements and numbers, for all scripts.
 
+import { visible } from "./visible_text.js";
+
+const SHOWN = ["title", "aria-label"]; // attributes that people read
+
 /** An element with its classes, attributes and children, which are elements or texts. */
 export function element(name, className = "", attributes = {}, ...children) {
   const made = document.createElement(name);
   if (className) made.className = className;
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  made.append(...children);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, SHOWN.includes(key) ? visible(value) : value);
+  made.append(...children.map((child) => (child instanceof Node ? child : visible(child))));
   return made;
 }
 

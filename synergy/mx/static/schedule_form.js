@@ -2,6 +2,7 @@
 
 import { ask, explain, Problem, toast } from "./app.js";
 import { element, table } from "./dom.js";
+import { visible } from "./visible_text.js";
 import { addLeg, readFields, example, fillFields, Unreadable } from "./schedule_fields.js";
 
 const PAUSE_MS = 300; // without a key, after which the preview is requested
@@ -83,7 +84,7 @@ function show(mistakes, all) {
     const error = place?.querySelector(":scope > .error");
     if (!error) others.push(detail);
     else if (all || isText || touched.has(place)) {
-      error.textContent += `${error.textContent ? "; " : ""}${detail}`;
+      error.textContent += `${error.textContent ? "; " : ""}${visible(detail)}`;
       error.hidden = false;
       markInvalid(place);
     }
