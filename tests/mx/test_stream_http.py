@@ -19,7 +19,7 @@ from synergy.mx.stream import MOST_LISTENERS
 from synergy.mx.stream_listener import Listener
 from tests.factories import an_entry
 from tests.mx.asking import local_app
-from tests.mx.test_security_server import LIMIT, place, running
+from tests.mx.server_kit import LIMIT, running
 from tests.mx.test_stream import write
 
 

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from synergy.mx.access import Role
 from synergy.mx.accounts.users import UsersFile, new_user
 from tests.mx.secured_mx import PASSWORD, QUICK
-from tests.mx.test_security_server import place, running
+from tests.mx.server_kit import running
 
 __all__ = ["place"]
 
