@@ -198,8 +198,6 @@ def test_head_of_a_stream_is_handled_at_once():
     assert told[1]["body"] == b""
 
 
-__all__ = ["place"]
-
 REQUEST = b"GET /api/v1/stream HTTP/1.1\r\nHost: localhost\r\n\r\n"
 LONG = "x" * 100_000
 

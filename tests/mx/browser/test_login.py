@@ -12,8 +12,6 @@ from synergy.mx.accounts.users import UsersFile, new_user
 from tests.mx.secured_mx import PASSWORD, QUICK
 from tests.mx.server_kit import running
 
-__all__ = ["place"]
-
 ASK = """async (token) => {
     const headers = {"Content-Type": "application/json"};
     if (token) headers["X-CSRF-Token"] = document.querySelector("meta[name=csrf]").content;
