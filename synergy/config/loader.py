@@ -15,6 +15,7 @@ from synergy.config.secrets import known_secrets
 from synergy.config.settings import Settings
 from synergy.config.source import put_on_path, run_file, shown
 from synergy.config.trees import read_trees
+from synergy.engines import bus_engine, store_engine
 from synergy.model.process import Deployment, FreerunProcess, Process
 from synergy.runtime import masking
 
@@ -43,6 +44,7 @@ def check(project: Path, environ: Mapping[str, str], *, imports: bool = True) ->
     settings = _settings(project, environ, findings)
     if mistake := mx.users_mistake(settings.mx_users_file):
         findings.mistake("mx_users_file", mistake)
+    _check_connections(settings, findings)
     deployment = _deployment(settings, project, findings)
     check_permissions(settings, _executed(settings, project), findings)
     if imports:
@@ -55,6 +57,14 @@ def _settings(project: Path, environ: Mapping[str, str], findings: Findings) -> 
     settings = settings_reader.read(project, environ, findings)
     masking.know(known_secrets(settings, environ))
     return settings
+
+
+def _check_connections(settings: Settings, findings: Findings) -> None:
+    """Warns about connections that others on the network could read or change."""
+    for weakness in store_engine(settings.store).weaknesses(settings.store):
+        findings.warning("SYNERGY_STORE", weakness)
+    for weakness in bus_engine(settings.bus).weaknesses(settings.bus):
+        findings.warning("SYNERGY_BUS", weakness)
 
 
 def _executed(settings: Settings, project: Path) -> list[Path]:

@@ -20,14 +20,6 @@ def names(text: str) -> tuple[str, ...]:
     return words
 
 
-def is_loopback(host: str) -> bool:
-    """Whether a host name or address is that of the loopback interface."""
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
 def _is_address(text: str) -> bool:
     try:
         ipaddress.ip_address(text)

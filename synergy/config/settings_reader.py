@@ -20,6 +20,7 @@ from synergy.config.settings import PREFIX, Settings
 from synergy.config.written_values import WrittenValue, written_values
 from synergy.engines import bus_engine, sqlite, stored
 from synergy.errors import InvalidValue
+from synergy.loopback import is_loopback
 from synergy.model.retention import DEFAULT, Retention
 from synergy.names import MX_HOST, MX_PORT
 from synergy.schedule.format.literals import suggestion
@@ -160,7 +161,7 @@ class _SettingsReader:
         host = self._text("mx_host", MX_HOST)
         if not _HOST.fullmatch(host):
             self._mistake("mx_host", f"{host!r}: expected a host name or an address")
-        elif users is None and not mx.is_loopback(host):
+        elif users is None and not is_loopback(host):
             self._mistake(
                 "mx_host",
                 f"{host} can be reached from outside: set mx_users_file, or use 127.0.0.1",

@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from synergy.errors import InvalidValue
+from synergy.storage.mongodb_url import MongoUrl
 
 if TYPE_CHECKING:
     from synergy.storage.protocol import Store
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 EXAMPLE = "mongodb://host-1,host-2/synergy?replicaSet=rs0"
 
 _DATABASE = re.compile(r"""[^/\\. "$*<>:|?\x00]{1,63}""")
+_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^][:,]+)(:[0-9]{1,5})?")
 _PORT = 27017  # if the URL names none
 
 
@@ -34,11 +35,19 @@ class MongoEngine:
 
     def place(self, url: str) -> str:
         """The sorted hosts as text; different names of one machine are different places."""
-        parts = urlsplit(url)
-        hosts = parts.netloc.rpartition("@")[2].lower().split(",")
+        parts = MongoUrl.parse(url)
+        hosts = list(parts.hosts)
         if parts.scheme == "mongodb":
             hosts = [host if _has_port(host) else f"{host}:{_PORT}" for host in hosts]
         return f"{parts.scheme}://{','.join(sorted(hosts))}{parts.path}"
+
+    def weaknesses(self, url: str) -> list[str]:
+        parts = MongoUrl.parse(url)
+        found = [f"{option} lets any server pose as the store" for option in parts.unverified]
+        if parts.remote and not parts.has_tls:
+            hosts = ", ".join(parts.remote)
+            found.append(f"data and password are sent in clear text to {hosts}: add tls=true")
+        return found
 
     def file(self, url: str) -> None:
         return None
@@ -70,18 +79,14 @@ def _mistake(url: str) -> str | None:
     The text quotes only the whole URL, which callers mask: a part that looks like a path may belong
     to a password.
     """
-    try:
-        parts = urlsplit(url)
-    except ValueError as error:
-        return f"{url}: {error}; expected, for example, {EXAMPLE}"
-    user, _, hosts = parts.netloc.rpartition("@")
-    if "@" in user + parts.path + parts.query + parts.fragment:
+    parts = MongoUrl.parse(url)
+    if "@" in parts.user + parts.path + parts.query + parts.fragment:
         return f"{url}: in a password @ is written %40, / %2F, ? %3F and # %23"
-    if not hosts:
-        return f"{url}: expected a host, for example {EXAMPLE}"
+    if not all(map(_HOST.fullmatch, parts.hosts)):
+        return f"{url}: expected a host, or several with commas, for example {EXAMPLE}"
     if not parts.path.strip("/"):
         return f"{url}: expected the name of a database, for example {EXAMPLE}"
-    if not _DATABASE.fullmatch(parts.path.removeprefix("/")):
+    if not _DATABASE.fullmatch(parts.database):
         return f"{url}: that is no name of a database; expected, for example, {EXAMPLE}"
     return None
 

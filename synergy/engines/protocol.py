@@ -35,6 +35,10 @@ class StoreEngine(Protocol):
         """The store's place without user, secrets and options; equal for URLs of one store."""
         ...
 
+    def weaknesses(self, url: str) -> list[str]:
+        """What leaves the connection unprotected, for warnings; without the URL's secrets."""
+        ...
+
     def file(self, url: str) -> Path | None:
         """The file of a store that only this box uses; None if the store is on a server."""
         ...
@@ -78,6 +82,10 @@ class BusEngine(Protocol):
 
     def check(self, url: str) -> None:
         """Raises InvalidValue, with what was expected, for a URL that cannot be a bus."""
+        ...
+
+    def weaknesses(self, url: str) -> list[str]:
+        """What leaves the connection unprotected, for warnings; without the URL's secrets."""
         ...
 
     def open(self, url: str, store: Store, home: Path, clock: Clock, queues: Sequence[str]) -> Bus:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from synergy.loopback import is_loopback
 from synergy.messaging.amqp import EXAMPLE, SCHEMES, Address
 
 if TYPE_CHECKING:
@@ -25,6 +26,14 @@ class RabbitEngine:
 
     def check(self, url: str) -> None:
         Address.parse(url)
+
+    def weaknesses(self, url: str) -> list[str]:
+        address = Address.parse(url)
+        if address.tls is None:
+            if is_loopback(address.host):
+                return []
+            return [f"messages and password are sent in clear text to {address.host}: use amqps://"]
+        return [] if address.tls.verify else ["verify=verify_none lets any server pose as RabbitMQ"]
 
     def open(self, url: str, store: Store, home: Path, clock: Clock, queues: Sequence[str]) -> Bus:
         from synergy.messaging.rabbitmq import RabbitBus

@@ -33,6 +33,9 @@ class SqliteEngine:
     def place(self, url: str) -> str:
         return f"{_PREFIX}{self.file(url).resolve()}"
 
+    def weaknesses(self, url: str) -> list[str]:
+        return []
+
     def file(self, url: str) -> Path:
         return Path(url.removeprefix(_PREFIX))
 

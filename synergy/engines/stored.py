@@ -26,6 +26,9 @@ class StoredEngine:
     def check(self, url: str) -> None:
         """Does nothing: `matches` accepts only one URL."""
 
+    def weaknesses(self, url: str) -> list[str]:
+        return []
+
     def open(self, url: str, store: Store, home: Path, clock: Clock, queues: Sequence[str]) -> Bus:
         from synergy.messaging.stored import StoredBus
 

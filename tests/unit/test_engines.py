@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from synergy.engines.rabbitmq import RabbitEngine
 from synergy.engines.sqlite import SqliteEngine
 from synergy.engines.stored import StoredEngine
 from synergy.errors import InvalidValue
+from synergy.storage.mongodb.database import Database, location
 
 PROJECT = Path(__file__).resolve().parents[2]
 HOWTO = PROJECT / "docs" / "howto" / "add-an-engine.md"
@@ -101,3 +103,72 @@ def test_the_example_engine_of_the_guide_works() -> None:
     assert engine.place("postgresql://me:secret@host/synergy") == "postgresql://host:5432/synergy"
     with pytest.raises(InvalidValue, match="expected a database"):
         engine.complete("postgresql://host", Path)
+
+
+SEVERAL = "mongodb://me:p%40ss@127.0.0.1:27017,[::1]:27018/db?replicaSet=rs0"
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        (SEVERAL, []),
+        ("mongodb://localhost/db", []),
+        ("mongodb://%2Ftmp%2Fmongodb-27017.sock/db", []),
+        ("mongodb://db-1,127.0.0.1/db", ["in clear text to db-1: add tls=true"]),
+        ("mongodb://me:s3cret@[fd00::1]:27018/db", ["in clear text to [fd00::1]:27018: add"]),
+        ("mongodb://db-1/db?tls=true", []),
+        ("mongodb://db-1/db?ssl=TRUE", []),
+        ("mongodb://db-1/db?tlsCAFile=%2Fetc%2Fca.pem", []),
+        ("mongodb://db-1/db?tlsCAFile=ca.pem&tls=false", ["in clear text to db-1"]),
+        ("mongodb+srv://cluster.example.com/db", []),
+        ("mongodb+srv://cluster.example.com/db?tls=false", ["in clear text to cluster"]),
+        ("mongodb://db-1/db?tls=true&TLSINSECURE=true", ["tlsInsecure lets any server pose"]),
+        (
+            "mongodb://db-1/db?tls=true&tlsAllowInvalidCertificates=true&tlsAllowInvalidHostnames=true",
+            ["tlsAllowInvalidCertificates lets", "tlsAllowInvalidHostnames lets"],
+        ),
+        ("mongodb://db-1/db?tls=true&tlsInsecure=false", []),
+    ],
+)
+def test_unprotected_connections_to_mongodb_are_weaknesses(url: str, expected: list[str]) -> None:
+    found = MongoEngine().weaknesses(url)
+    assert len(found) == len(expected)
+    assert all(part in text for part, text in zip(expected, found, strict=True))
+    assert "s3cret" not in str(found)
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("amqp://127.0.0.1/", []),
+        ("amqp://[::1]/", []),
+        ("amqp://localhost:5673/", []),
+        ("amqp://me:s3cret@mq-1/", ["in clear text to mq-1: use amqps://"]),
+        ("amqps://mq-1/", []),
+        ("amqps://mq-1/?verify=verify_none", ["verify=verify_none lets any server pose"]),
+    ],
+)
+def test_unprotected_connections_to_rabbitmq_are_weaknesses(url: str, expected: list[str]) -> None:
+    found = RabbitEngine().weaknesses(url)
+    assert len(found) == len(expected)
+    assert all(part in text for part, text in zip(expected, found, strict=True))
+    assert "s3cret" not in str(found)
+
+
+def test_several_hosts_are_read_where_python_knows_only_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Newer versions of Python refuse an address in brackets that follows another host."""
+
+    def refuse(_netloc: str) -> None:
+        raise ValueError("Invalid IPv6 URL")
+
+    for name in ("_check_bracketed_host", "_check_bracketed_netloc"):
+        monkeypatch.setattr(f"urllib.parse.{name}", refuse, raising=False)
+    engine = MongoEngine()
+    assert engine.complete(SEVERAL, Path) == SEVERAL
+    assert engine.place(SEVERAL) == "mongodb://127.0.0.1:27017,[::1]:27018/db"
+    assert engine.place(SEVERAL.replace(":27018", "")) == "mongodb://127.0.0.1:27017,[::1]:27017/db"
+    assert location(SEVERAL) == "mongodb://me:***@127.0.0.1:27017,[::1]:27018/db"
+    with closing(Database.connect(SEVERAL)) as database:
+        assert database.name == "db"

@@ -7,12 +7,12 @@ stored writes are a prefix of it.
 
 from __future__ import annotations
 
+import re
 import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Self
-from urllib.parse import parse_qs, urlsplit, urlunsplit
 
 from pymongo import MongoClient
 from pymongo.collection import Collection
@@ -21,6 +21,7 @@ from pymongo.errors import BulkWriteError, DuplicateKeyError, PyMongoError
 from synergy.errors import ConfigurationError, StorageUnavailable
 from synergy.runtime.masking import mask
 from synergy.storage.mongodb.faults import duplicate, translated
+from synergy.storage.mongodb_url import MongoUrl
 
 Doc = dict[str, Any]
 """A document as the driver gives it."""
@@ -79,7 +80,7 @@ class Database:
         misspelt option of safety.
         """
         place = location(url)
-        name = urlsplit(url).path.removeprefix("/")
+        name = MongoUrl.parse(url).database
         if not name:
             raise ConfigurationError([f"the store's URL {place} names no database"])
         try:
@@ -184,7 +185,7 @@ class Database:
 
 def location(url: str) -> str:
     """The URL without its secrets and options, for messages."""
-    return mask(urlunsplit(urlsplit(url)._replace(query="", fragment="")))
+    return re.split("[?#]", mask(url), maxsplit=1)[0]
 
 
 @contextmanager
@@ -202,6 +203,5 @@ def _options(url: str) -> Doc:
 
     The value 0 counts as not set: as a deadline it would mean none.
     """
-    options = parse_qs(urlsplit(url).query)
-    given = {name.lower() for name, values in options.items() if values != ["0"]}
+    given = {name for name, value in MongoUrl.parse(url).options.items() if value not in ("", "0")}
     return _FIXED | {name: value for name, value in _DEFAULTS.items() if name.lower() not in given}

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from synergy.clock import SystemClock
+from synergy.config.loader import check
 from synergy.config.settings import NAMES
 from synergy.model.retention import Retention
+from tests.unit.config.kit import managed, one
 from tests.unit.config.settings_kit import PROJECT, load, write
 
 
@@ -129,3 +131,21 @@ def test_the_names_of_mx_are_separated_by_commas(project: Path) -> None:
 def test_the_url_of_mx_follows_its_host(project: Path, host: str, url: str) -> None:
     environ = {"SYNERGY_MX_HOST": host, "SYNERGY_MX_USERS_FILE": "users"}
     assert load(project, environ).mx_url == url
+
+
+def test_unprotected_connections_are_warnings(project: Path) -> None:
+    one(project, managed("p", "hourly"))
+    found = check(
+        project,
+        {
+            "SYNERGY_STORE": "mongodb://me:s3cret@db-1/synergy?replicaSet=rs0",
+            "SYNERGY_BUS": "amqps://me:s3cret@mq-1/?verify=verify_none",
+        },
+        imports=False,
+    )
+    assert found.warnings == (
+        "SYNERGY_STORE: data and password are sent in clear text to db-1: add tls=true",
+        "SYNERGY_BUS: verify=verify_none lets any server pose as RabbitMQ",
+    )
+    several = "mongodb://me:p%40ss@127.0.0.1:27017,[::1]:27018/db?replicaSet=rs0"
+    assert check(project, {"SYNERGY_STORE": several}, imports=False).warnings == ()
