@@ -14,6 +14,7 @@ from synergy.mx.accounts.accounts import Accounts
 from synergy.mx.accounts.authenticator import Authenticator
 from synergy.mx.accounts.users import UsersFile, new_token, new_user
 from synergy.mx.app import create_app
+from synergy.mx.protection.hosts import is_loopback
 from synergy.mx.services import Services
 from tests.mx.asking import Client
 from tests.service.scheduler_harness import SchedulerHarness
@@ -22,6 +23,16 @@ PASSWORD = "six tall blue herons"
 QUICK = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash(PASSWORD)
 HERE = ("127.0.0.1", 50000)
 ELSEWHERE = ("203.0.113.9", 50000)
+
+
+def base_of(address: tuple[str, int]) -> str:
+    """The address of MX for a client: other machines need TLS."""
+    return f"{'http' if is_loopback(address[0]) else 'https'}://localhost:5000"
+
+
+def cookie_of(client: Client, name: str) -> str:
+    """The name under which a client has a cookie; by TLS it has a prefix."""
+    return f"__Host-{name}" if client.base_url.scheme == "https" else name
 
 
 class SecuredMx:
@@ -64,11 +75,15 @@ class SecuredMx:
         self.book.change(add)
         return secrets[0]
 
-    def client(
-        self, address: tuple[str, int] = HERE, base: str = "http://localhost:5000", **headers: str
-    ) -> Client:
+    def client(self, address: tuple[str, int] = HERE, base: str = "", **headers: str) -> Client:
         """A browser without a login."""
-        return Client(self.app, address, base_url=base, headers=headers, follow_redirects=False)
+        return Client(
+            self.app,
+            address,
+            base_url=base or base_of(address),
+            headers=headers,
+            follow_redirects=False,
+        )
 
     def bearer(self, name: str, scope: Role) -> Client:
         """A client with a token."""

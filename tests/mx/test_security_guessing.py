@@ -96,7 +96,7 @@ def test_a_known_browser_is_not_locked_out_by_its_address(secured):
     for number in range(FREE):
         log_in(secured.client(ELSEWHERE), f"any{number}", NEW)
     assert log_in(secured.client(ELSEWHERE), "ada").status_code == 429
-    known.cookies.delete("synergy_session")
+    known.cookies.delete("__Host-synergy_session")
     assert log_in(known, "ada").status_code == 303
 
 

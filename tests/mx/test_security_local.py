@@ -22,7 +22,7 @@ from synergy.names import local_token
 from synergy.runtime.stop import Stop
 from tests.another_user import as_nobody, needs_root
 from tests.mx.asking import TOKEN, Client, local_app
-from tests.mx.secured_mx import ELSEWHERE, HERE, log_in
+from tests.mx.secured_mx import ELSEWHERE, HERE, base_of, log_in
 from tests.mx.server_kit import get, running
 
 BASE = "http://localhost:5000"
@@ -60,7 +60,7 @@ def test_another_token_gives_no_access(stranger, token):
 
 
 def test_another_machine_has_no_access_even_with_the_token(stranger):
-    outside = Client(stranger.app, ELSEWHERE, base_url=BASE, follow_redirects=False)
+    outside = Client(stranger.app, ELSEWHERE, base_url=base_of(ELSEWHERE), follow_redirects=False)
     assert outside.get("/api/v1/boxes", headers=with_token(outside)).status_code == 401
     assert _log_in(outside, TOKEN).status_code == 403
 

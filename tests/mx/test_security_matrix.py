@@ -19,13 +19,11 @@ import pytest
 
 from synergy.mx.access import Role
 from synergy.mx.accounts.accounts import Accounts
+from synergy.mx.accounts.cookies import LOGIN, SESSION
 from synergy.mx.services import Services
 from tests.mx.asking import TOKEN, Client, local_app
-from tests.mx.secured_mx import ELSEWHERE, HERE, PASSWORD, SecuredMx, csrf_of
+from tests.mx.secured_mx import ELSEWHERE, HERE, PASSWORD, SecuredMx, base_of, cookie_of, csrf_of
 from tests.mx.test_security_routes import filled, routes
-
-BASE = "http://localhost:5000"
-SESSION = "synergy_session"
 
 # Who may use a route
 EVERYONE = "everyone"
@@ -116,9 +114,10 @@ def session(role: Role, mx: SecuredMx) -> Client:
 
 def ended_session(mx: SecuredMx) -> Client:
     client = session(Role.ADMIN, mx)
-    secret = client.cookies[SESSION]
+    name = cookie_of(client, SESSION)
+    secret = client.cookies[name]
     assert client.post("/logout", data={"csrf": csrf_of(client)}).status_code == 303
-    client.cookies.set(SESSION, secret, domain="localhost.local")
+    client.cookies.set(name, secret, domain="localhost.local")
     return client
 
 
@@ -146,7 +145,7 @@ def without_users(
     place = replace(mx.world.workplace("", "mx"), deployment=mx.world.deployment)
     app = local_app(Services.at(place), is_own=is_own, home=mx.folder)
     headers = {"Authorization": f"Bearer {secret}"} if secret else {}
-    return Client(app, address, base_url=BASE, headers=headers, follow_redirects=False)
+    return Client(app, address, base_url=base_of(address), headers=headers, follow_redirects=False)
 
 
 @dataclass(frozen=True)
@@ -216,11 +215,13 @@ def is_form(method: str, path: str) -> bool:
 
 def request(client: Client, method: str, path: str):
     """The response to a request that is valid in everything but its sender, and has no fields."""
-    has_session = SESSION in client.cookies and client.get("/account").status_code == 200
+    has_session = (
+        cookie_of(client, SESSION) in client.cookies and client.get("/account").status_code == 200
+    )
     csrf = csrf_of(client) if has_session else ""
     if not is_form(method, path):
         return client.request(method, filled(path), headers={"X-CSRF-Token": csrf})
-    client.cookies.set("synergy_login", "known")
+    client.cookies.set(cookie_of(client, LOGIN), "known")
     has_users = isinstance(client.app.state.authenticator.logins, Accounts)
     fields = {
         "csrf": "known" if path == "/login" else csrf,

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from synergy.mx.protection.headers import ALWAYS
-from tests.mx.secured_mx import csrf_of
+from tests.mx.secured_mx import ELSEWHERE, HERE, PASSWORD, csrf_of
 
 HOST = "http://localhost:5000"
 
@@ -99,6 +99,35 @@ def test_a_session_with_its_token_changes_things(secured):
     assert client.post("/api/v1/size", json={}, headers=own).status_code == 200
     own["Origin"] = "https://evil.example"
     assert client.post("/api/v1/size", json={}, headers=own).status_code == 403
+
+
+# Credentials without TLS
+
+
+@pytest.mark.parametrize(
+    ("path", "headers"),
+    [
+        ("/api/v1/long", {"Authorization": "Bearer synergy_x"}),
+        ("/api/v1/long", {"Cookie": "synergy_session=x"}),
+        ("/metrics", {"Authorization": "Bearer synergy_x"}),
+        ("/login", {}),
+    ],
+)
+def test_credentials_need_tls_on_the_network(secured, path, headers):
+    for address in (ELSEWHERE, ("10.0.0.7", 5), ("::ffff:192.168.1.5", 5)):
+        answer = secured.client(address, HOST).get(path, headers=headers)
+        assert answer.status_code == 403
+        assert "use https://" in answer.json()["detail"]
+        by_tls = secured.client(address).get(path, headers=headers)
+        assert by_tls.status_code == (200 if path == "/login" else 401)
+    assert secured.client(HERE, HOST).get(path, headers=headers).status_code != 403
+
+
+def test_a_password_needs_tls_on_the_network(secured):
+    fields = {"csrf": "x", "name": "ada", "password": PASSWORD}
+    answer = secured.client(ELSEWHERE, HOST).post("/login", data=fields)
+    assert answer.status_code == 403
+    assert "replace a token or password" in answer.json()["detail"]
 
 
 # Methods

@@ -196,6 +196,16 @@ def test_an_invalid_certificate_is_refused(place, tmp_path):
 # Strangers
 
 
+def test_only_a_proxy_on_this_machine_vouches_for_tls(secured_place):
+    claimed = {"X-Forwarded-For": "203.0.113.9", "X-Forwarded-Proto": "https"}
+    token = {"Authorization": "Bearer synergy_x"}
+    with running(secured_place) as (_, port):
+        assert get(port, **claimed, **token)[0] == 401
+        status, body = get(port, **{**claimed, "X-Forwarded-Proto": "http"}, **token)
+        assert status == 403
+        assert "sets X-Forwarded-Proto" in json.loads(body)["detail"]
+
+
 def test_x_forwarded_for_is_trusted_from_this_machine_only(place):
     with running(place) as (_, port):
         for source, status in (("127.0.0.1", 401), ("127.0.0.2", 200)):

@@ -11,7 +11,7 @@ from synergy.mx.accounts import cookies
 from synergy.mx.accounts.accounts import Accounts
 from synergy.mx.accounts.local_access import LocalAccess
 from synergy.mx.accounts.roles import Role
-from synergy.mx.protection.hosts import is_loopback, own_names
+from synergy.mx.protection.hosts import is_local, own_names
 
 _MONITORING = ("/healthz", "/livez", "/readyz", "/metrics")  # each is in the API as well
 OPEN = frozenset({"/api/openapi.json", *_MONITORING, *(f"/api/v1{path}" for path in _MONITORING)})
@@ -27,9 +27,9 @@ class Authenticator:
 
     def person(self, request: HTTPConnection) -> Person | None:
         """The sender; None without credentials. Raises Unauthenticated for invalid ones."""
-        is_local = request.client is not None and is_loopback(request.client.host)
+        is_here = is_local(request)
         if isinstance(self.logins, LocalAccess):
-            if not is_local:
+            if not is_here:
                 return None
             if self.logins.is_own(request):
                 return Person("", Role.ADMIN)
@@ -40,4 +40,4 @@ class Authenticator:
             if person is not None:
                 return person
         is_open = isinstance(self.logins, Accounts) and request.url.path in OPEN
-        return Person("", Role.VIEWER) if is_local and is_open else None
+        return Person("", Role.VIEWER) if is_here and is_open else None

@@ -12,8 +12,15 @@ from synergy.mx.accounts.roles import Role
 from synergy.mx.middleware import HttpMiddleware
 from synergy.mx.problems import Forbidden, Unauthenticated
 from synergy.mx.protection.csrf import SAFE
+from synergy.mx.protection.hosts import is_local
 
 LOGIN, STATIC = "/login", "/static/"  # the only public paths
+WITHOUT_TLS = (
+    "refused, because others on the network can read credentials that are sent without TLS: use "
+    "https://, and replace a token or password that was sent without (a proxy with TLS runs on "
+    "the machine of MX and sets X-Forwarded-Proto)"
+)
+_CREDENTIALS = ("authorization", "cookie")  # headers
 
 
 class AuthMiddleware(HttpMiddleware):
@@ -30,6 +37,7 @@ class AuthMiddleware(HttpMiddleware):
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = HTTPConnection(scope)
+        _check_transport(request)
         person = self._authenticator.person(request)
         request.state.person = person
         request.state.is_still = lambda: self._is_still(request, person)
@@ -41,6 +49,17 @@ class AuthMiddleware(HttpMiddleware):
             return self._authenticator.person(request) == person
         except SynergyError:
             return False
+
+
+def _check_transport(request: HTTPConnection) -> None:
+    """Raises Forbidden for credentials, and for the form that asks for them, without TLS.
+
+    Within the machine they need none: from a proxy that terminates TLS, or from a local client.
+    """
+    is_safe = request.url.scheme == "https" or is_local(request)
+    has_credentials = any(name in request.headers for name in _CREDENTIALS)
+    if not is_safe and (has_credentials or request.scope["path"] == LOGIN):
+        raise Forbidden(WITHOUT_TLS)
 
 
 def _check(request: HTTPConnection, person: Person | None) -> None:

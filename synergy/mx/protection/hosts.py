@@ -14,6 +14,7 @@ from collections.abc import Iterable
 
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
+from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from synergy.mx.middleware import HttpMiddleware
@@ -41,6 +42,11 @@ def is_loopback(address: str) -> bool:
         return _address(address).is_loopback
     except ValueError:
         return False
+
+
+def is_local(request: HTTPConnection) -> bool:
+    """Whether a request comes from this machine, by loopback."""
+    return request.client is not None and is_loopback(request.client.host)
 
 
 def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
