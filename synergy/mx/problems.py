@@ -51,6 +51,10 @@ class Forbidden(SynergyError):
     """The role of the sender does not allow this."""
 
 
+class ShareExceeded(SynergyError):
+    """A user or an address has taken its share of what all clients share."""
+
+
 class AuthenticationUnavailable(SynergyError):
     """Users or sessions cannot be read. The message is for the log."""
 
@@ -88,6 +92,7 @@ STATUS: dict[type[SynergyError], int] = {
     Refused: 409,
     Unauthenticated: 401,
     Forbidden: 403,
+    ShareExceeded: 429,
     StorageUnavailable: 503,
     MessagingUnavailable: 503,
     Unreachable: 503,
@@ -115,7 +120,7 @@ def headers(status: int) -> dict[str, str]:
     match status:
         case 401:
             return {"WWW-Authenticate": "Bearer"}
-        case 503:
+        case 429 | 503:
             return {"Retry-After": RETRY_SECONDS}
     return {}
 

@@ -16,6 +16,7 @@ from synergy.mx.accounts.accounts import Accounts
 from synergy.mx.accounts.authenticator import Authenticator
 from synergy.mx.accounts.local_access import LocalAccess
 from synergy.mx.app import create_app
+from synergy.mx.protection.acceptor import Acceptor
 from synergy.mx.protection.connection import HttpConnection
 from synergy.mx.protection.headers import HSTS
 from synergy.mx.protection.hosts import is_loopback, own_names
@@ -24,13 +25,28 @@ from synergy.mx.services import Services
 from synergy.runtime.workplace import Daemon, Workplace
 
 GRACE_SECONDS = 3  # for running requests when the process stops
-MOST_CONNECTIONS = 500  # at once; further ones get 503
 HEAD_BYTES = 32 * 1024  # of the head of a request that are buffered
 PROXIES = ["127.0.0.1", "::1"]  # addresses whose X-Forwarded-For is trusted
 
 
 class _Server(uvicorn.Server):
-    """Leaves signals to the process."""
+    """Accepts connections by shares, and leaves signals to the process."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets=[])
+        acceptor = Acceptor(self._connection, self.config.ssl)
+        assert sockets is not None
+        (listening,) = sockets
+        self._accepting = asyncio.create_task(acceptor.run(listening))
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._accepting.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._accepting
+        await super().shutdown(sockets)
+
+    def _connection(self) -> HttpConnection:
+        return HttpConnection(self.config, self.server_state, self.lifespan.state)
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
@@ -86,7 +102,6 @@ def _config(app: object, tls: tuple[object, object] | None) -> uvicorn.Config:
     certificate, key = (None, None) if tls is None else map(str, tls)
     config = uvicorn.Config(
         app,  # type: ignore[arg-type]
-        http=HttpConnection,
         ws="none",
         loop="asyncio",
         lifespan="on",
@@ -96,7 +111,6 @@ def _config(app: object, tls: tuple[object, object] | None) -> uvicorn.Config:
         server_header=False,
         forwarded_allow_ips=PROXIES,
         headers=[] if tls is None else [HSTS],
-        limit_concurrency=MOST_CONNECTIONS,
         timeout_graceful_shutdown=GRACE_SECONDS,
         h11_max_incomplete_event_size=HEAD_BYTES,
         ssl_certfile=certificate,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Final
+from typing import Any, Final
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -27,6 +27,10 @@ class HttpConnection(H11Protocol):
     _head_timer: asyncio.TimerHandle | None = None
     _read_timer: asyncio.TimerHandle | None = None
     _rest_timer: asyncio.TimerHandle | None = None
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.lost = asyncio.Event()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -53,6 +57,7 @@ class HttpConnection(H11Protocol):
         self._stop_read_timer()
         self._stop_rest_timer()
         super().connection_lost(exc)
+        self.lost.set()
 
     def pause_writing(self) -> None:
         super().pause_writing()

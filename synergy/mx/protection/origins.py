@@ -1,0 +1,54 @@
+"""Where a request comes from: an address, or a user of this machine."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import cast
+
+from starlette.requests import HTTPConnection
+
+from synergy.mx.access import person_of
+from synergy.mx.protection.hosts import is_loopback
+from synergy.mx.protection.peers import Peer
+
+THIS_MACHINE = "this machine"
+
+
+def network_of(address: str) -> str:
+    """An IPv4 address, or the /64 network of an IPv6 address, since its owner has all of it."""
+    try:
+        found = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if found.version == 6:
+        short = found.ipv4_mapped
+        return str(short or ipaddress.ip_network((found, 64), strict=False))
+    return str(found)
+
+
+def origin(address: str, peer: Peer | None) -> str:
+    """The network of a client, or its user if it is on this machine, where users share addresses.
+
+    Behind a proxy on this machine, the address is the one in its `X-Forwarded-For`.
+    """
+    if not is_loopback(address):
+        return network_of(address)
+    user = None if peer is None else peer.user
+    return THIS_MACHINE if user is None else f"{THIS_MACHINE}, user {user}"
+
+
+def origin_of(request: HTTPConnection) -> str:
+    """The origin of a request."""
+    peer = cast("Peer | None", getattr(request.state, "peer", None))
+    return origin(request.client.host if request.client else "", peer)
+
+
+def user_of(request: HTTPConnection) -> str | None:
+    """The user of a request; None without a name, as without users."""
+    person = person_of(request)
+    return f"user {person.name}" if person is not None and person.name else None
+
+
+def holders_of(request: HTTPConnection) -> tuple[str, ...]:
+    """Whose shares a request counts for: its origin and its user."""
+    return tuple(filter(None, (origin_of(request), user_of(request))))
