@@ -15,7 +15,7 @@ import pytest
 from synergy.errors import StorageUnavailable
 from synergy.storage.mongodb import MongoStore
 from tests.contract.mongodb.kit import failure, opened
-from tests.servers.certificates import openssl
+from tests.servers.certificates import Authority, openssl
 from tests.servers.mongodb import Server, running_ferretdb
 from tests.servers.wire import wire
 
@@ -178,10 +178,21 @@ def test_an_untrusted_certificate_is_refused(tls_server: str) -> None:
     assert "secret" not in str(error)
 
 
+def test_a_certificate_of_another_authority_is_refused(tls_server: str, tmp_path: Path) -> None:
+    other = Authority(tmp_path, "somebody else").cacertfile
+    trusted = urlencode({"tls": "true", "tlsCAFile": other})
+    error = failure(f"mongodb://me:secret@localhost:{tls_server}/test?{trusted}&{SHORT_TIMEOUTS}")
+    assert "do not agree on TLS" in str(error)
+    assert "CERTIFICATE_VERIFY_FAILED" in str(error)
+    assert "secret" not in str(error)
+
+
 def test_a_certificate_of_another_host_is_refused(tls_server: str, certificate: Path) -> None:
     trusted = urlencode({"tls": "true", "tlsCAFile": certificate.with_suffix(".crt")})
-    error = failure(f"mongodb://127.0.0.1:{tls_server}/test?{trusted}&{SHORT_TIMEOUTS}")
+    error = failure(f"mongodb://me:secret@127.0.0.1:{tls_server}/test?{trusted}&{SHORT_TIMEOUTS}")
     assert "do not agree on TLS" in str(error)
+    assert "IP address mismatch" in str(error)
+    assert "secret" not in str(error)
 
 
 def test_tls_to_a_server_without_tls_is_refused(mongodb_url: str) -> None:

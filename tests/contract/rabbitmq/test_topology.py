@@ -1,10 +1,8 @@
-"""Queues, exchanges and permissions, also after they were changed or deleted."""
+"""Queues and exchanges, also after they were changed or deleted."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import closing
-from uuid import uuid4
 
 import pytest
 
@@ -14,15 +12,11 @@ from tests.contract.rabbitmq.kit import (
     ONE,
     THREE,
     TWO,
-    WAIT_SECONDS,
     Client,
     client,
     publish_to,
     undeclared,
-    until_it_fails,
-    with_user,
 )
-from tests.servers.rabbitmq import Broker
 
 # Topology
 
@@ -99,60 +93,6 @@ def test_a_queue_that_refuses_messages_is_named(rabbitmq_url: str, channel) -> N
     finally:
         channel.queue_delete("synergy.full")
     assert confirmed == ["q"], "a full queue does not affect the other one"
-
-
-# Permissions
-
-
-@pytest.fixture(scope="module")
-def least(rabbitmq: Broker) -> Iterator[str]:
-    """The URL of a user that may declare no queues except those of its own wake-ups."""
-    if rabbitmq.node is None:
-        pytest.skip("permissions can be set only on a server that the tests started")
-    user = f"least-{uuid4().hex[:8]}"
-    rabbitmq.node.add_user(user, "secret")
-    rabbitmq.node.allow(user, r"^synergy\.bells\.", r"^synergy\.", r"^synergy\.")
-    yield with_user(rabbitmq.url, user, "secret")
-    rabbitmq.node.delete_user(user)
-
-
-def test_minimal_permissions_suffice_for_everything_but_declaring_queues(
-    least: str, rabbit: Client
-) -> None:
-    rabbit.publish(ONE)
-    with (
-        client(least) as other,
-        closing(other.bus.consumer("q")) as consumer,
-        closing(other.bus.listener("topic")) as listener,
-    ):
-        assert other.take(consumer, 1) == [ONE]
-        other.publish(TWO)
-        assert other.bus.depths() == {"q": 1}
-        assert other.bus.purge("q") == 1
-        rabbit.bus.notify("topic")
-        assert listener.wait(WAIT_SECONDS)
-
-
-def test_a_missing_permission_to_declare_is_explained(least: str, rabbit: Client) -> None:
-    with undeclared(least) as other, pytest.raises(ConfigurationError) as raised:
-        other.bus.declare(["q", "other"])
-    assert "there is no queue synergy.other" in str(raised.value)
-    assert "run launch.py store init" in str(raised.value)
-
-
-def test_publishing_resumes_once_a_revoked_permission_is_granted_again(
-    rabbitmq: Broker, least: str, rabbit: Client
-) -> None:
-    assert rabbitmq.node is not None
-    user = least.partition("//")[2].partition(":")[0]
-    with client(least) as other:
-        other.publish(ONE)
-        rabbitmq.node.allow(user, r"^synergy\.bells\.", "^$", r"^synergy\.")
-        rabbitmq.node.close_connections()  # open connections cache permissions
-        until_it_fails(lambda: other.publish(TWO), "ACCESS_REFUSED")
-        rabbitmq.node.allow(user, r"^synergy\.bells\.", r"^synergy\.", r"^synergy\.")
-        other.publish_with_retries(THREE)
-    assert rabbit.bus.depths()["q"] >= 2
 
 
 def test_a_deleted_exchange_is_declared_again(rabbit: Client, channel) -> None:
