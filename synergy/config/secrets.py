@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl
 
 from synergy.config.settings import SECRET, Settings
 from synergy.errors import InvalidValue
@@ -14,6 +15,7 @@ from synergy.names import local_token
 
 _CLOUD = ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
 _URLS = ("store", "bus")
+_LOGIN = re.compile(r"[^:/?#]+://([^:/?#]*):([^/?#]*)@([^?#]*)")  # name, password, hosts and path
 _OPTIONS = ("password", "properties")  # ends of names of options whose values are secrets
 
 
@@ -64,14 +66,10 @@ def _of_url(url: str) -> Iterator[str]:
     One that the rest of the URL contains too, such as `synergy` of a user `synergy`, is left out:
     without it every name and path with that word would be masked.
     """
-    try:
-        parts = urlsplit(url)
-    except ValueError:  # an invalid URL, which is a mistake anyway
-        return
-    user, _, host = parts.netloc.rpartition("@")
-    name, _, password = user.partition(":")
-    if password and password not in f"{name} {host} {parts.path}":
-        yield password
-    for option, value in parse_qsl(parts.query):
+    if found := _LOGIN.match(url):
+        name, password, place = found.groups()
+        if password and password not in f"{name} {place}":
+            yield password
+    for option, value in parse_qsl(url.partition("?")[2]):
         if value and option.lower().endswith(_OPTIONS):
             yield value

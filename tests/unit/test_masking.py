@@ -158,3 +158,9 @@ def test_all_secrets_of_settings_environment_and_home_are_known(tmp_path: Path) 
         assert mask(f"it is {secret}.") == "it is ***.", secret
     load_settings(tmp_path, {"SYNERGY_HOME": str(tmp_path)})
     assert mask("rabbit-canary") == "rabbit-canary"
+
+
+@pytest.mark.parametrize("hosts", ["h1,h2", "127.0.0.1:27017,[::1]:27018", "[::1]", "[::1"])
+def test_the_password_for_several_hosts_is_known(hosts: str) -> None:
+    url = f"mongodb://me:p%40ss@{hosts}/db?replicaSet=rs0&tlsCertificateKeyFilePassword=pem"
+    assert list(secrets_in("store", url)) == ["p%40ss", "pem"]
