@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from synergy.config.loader import load_settings
+from synergy.config.secrets import secrets_in
 from synergy.names import local_token
 from synergy.runtime.masking import know, mask
 
