@@ -15,6 +15,13 @@ MX_USERS_FILE = None  # the users of MX; needed if the host is not loopback
 MX_NAMES = ""  # further host names of MX: "synergy.example.com, ops"
 MX_CERTIFICATE = None  # for TLS: the certificate chain; needs MX_KEY
 MX_KEY = None
+MX_PUBLIC_URL = ""  # the URL of MX in browsers: "https://synergy.example.com"
+MX_OIDC_ISSUER = ""  # the login provider: "https://login.example.com"; each needs the others
+MX_OIDC_CLIENT_ID = ""
+MX_OIDC_CLIENT_SECRET = ""  # better in a file: MX_OIDC_CLIENT_SECRET_FILE
+MX_OIDC_NAME_CLAIM = "preferred_username"  # the name of a user
+MX_OIDC_ROLE_CLAIM = "groups"  # what gives users a role
+MX_OIDC_ROLES = ""  # values of that claim: "admin=ops-leads, operator=ops, viewer=staff"
 DEMO_STREAM = "off"  # whether demo visits are generated
 RETENTION = ""  # how long rows are kept, if not for the default time: "journal=60d, answers=12h"
 SCHEDULES_UPDATE = "create"  # schedules of the context: "create" missing ones, or "sync" all

@@ -192,6 +192,7 @@ def workplace(
         mx_address=(settings.mx_host, settings.mx_port),
         mx_users_file=settings.mx_users_file,
         mx_names=settings.mx_names,
+        mx_oidc=settings.mx_oidc,
         mx_tls=settings.mx_tls,
     )
 

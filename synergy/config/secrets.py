@@ -35,7 +35,8 @@ def secrets_in(name: str, value: str) -> Iterator[str]:
     if name in _URLS:
         yield from _of_url(value)
         return
-    for word in filter(None, map(str.strip, value.split(","))):
+    words = value.split(",") if name == "webhook_secrets" else [value]
+    for word in filter(None, map(str.strip, words)):
         yield word
         yield word.removeprefix("whsec_")
 

@@ -6,9 +6,11 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from synergy.clock import Clock
+from synergy.config.oidc import CALLBACK
 from synergy.config.webhooks import IpNetwork
 from synergy.engines import bus_engine, store_engine
 from synergy.model.retention import Retention
+from synergy.runtime.oidc_settings import OidcSettings
 
 PREFIX = "SYNERGY_"
 
@@ -20,10 +22,11 @@ class Settings:
     `start_timeperiod` is an hourly timeperiod; None means that of the first start, which the store
     holds. `mx_users_file` is None if MX has no login; the file may not exist. `mx_names` are host
     names of MX besides those of this machine; `mx_certificate` and `mx_key` are both None without
-    TLS. `schedules_update` is `create` (missing declared schedules are created) or `sync` (stored
-    schedules follow the declaration). `webhook_networks` are private networks that requests of
-    schedules may reach, `webhook_plaintext` hosts and networks that webhooks may reach by `http`;
-    `webhook_secrets`, up to two, sign requests.
+    TLS. `mx_public_url` ends with a slash, and is "" if unknown; without `mx_oidc_issuer` there is
+    no single sign-on. `schedules_update` is `create` (missing declared schedules are created) or
+    `sync` (stored schedules follow the declaration). `webhook_networks` are private networks that
+    requests of schedules may reach, `webhook_plaintext` hosts and networks that webhooks may reach
+    by `http`; `webhook_secrets`, up to two, sign requests.
     """
 
     env: str
@@ -39,6 +42,13 @@ class Settings:
     mx_names: tuple[str, ...]
     mx_certificate: Path | None
     mx_key: Path | None
+    mx_public_url: str
+    mx_oidc_issuer: str
+    mx_oidc_client_id: str
+    mx_oidc_client_secret: str = field(repr=False)
+    mx_oidc_name_claim: str
+    mx_oidc_role_claim: str
+    mx_oidc_roles: tuple[tuple[str, str], ...]
     demo_stream: bool
     retention: Retention
     schedules_update: str
@@ -65,6 +75,21 @@ class Settings:
         return self.mx_certificate, self.mx_key
 
     @property
+    def mx_oidc(self) -> OidcSettings | None:
+        """The login provider of MX; None without single sign-on."""
+        if not self.mx_oidc_issuer:
+            return None
+        return OidcSettings(
+            issuer=self.mx_oidc_issuer,
+            client_id=self.mx_oidc_client_id,
+            client_secret=self.mx_oidc_client_secret,
+            redirect_uri=self.mx_public_url + CALLBACK,
+            name_claim=self.mx_oidc_name_claim,
+            role_claim=self.mx_oidc_role_claim,
+            roles=self.mx_oidc_roles,
+        )
+
+    @property
     def mx_url(self) -> str:
         """The URL of MX for a browser on this box."""
         host = self.mx_host.strip("[]")
@@ -76,5 +101,5 @@ class Settings:
 NAMES = tuple(each.name for each in fields(Settings) if each.name != "env")
 """The names of all settings; `env` chooses the file that they are read from."""
 
-SECRET = ("store", "bus", "webhook_secrets")
+SECRET = ("store", "bus", "webhook_secrets", "mx_oidc_client_secret")
 """The settings that may hold a secret; each can be given as `<NAME>_FILE`."""

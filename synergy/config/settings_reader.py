@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from synergy import clock as clocks
 from synergy.clock import Clock, SystemClock
-from synergy.config import mx, retention, stores, webhooks
+from synergy.config import mx, oidc, retention, stores, webhooks
 from synergy.config.findings import Findings
 from synergy.config.settings import PREFIX, Settings
 from synergy.config.written_values import WrittenValue, written_values
@@ -55,6 +55,8 @@ class _SettingsReader:
         home = self._home()
         clock = self._clock()
         users = self._users_file()
+        public_url = self._url("mx_public_url", oidc.public_url)
+        self._check_oidc()
         return Settings(
             env=env,
             home=home,
@@ -66,9 +68,16 @@ class _SettingsReader:
             mx_host=self._mx_host(users),
             mx_port=self._mx_port(),
             mx_users_file=users,
-            mx_names=self._words("mx_names", mx.names),
+            mx_names=(*self._words("mx_names", mx.names), *oidc.names(public_url)),
             mx_certificate=self._tls_file("mx_certificate", "mx_key"),
             mx_key=self._tls_file("mx_key", "mx_certificate"),
+            mx_public_url=public_url,
+            mx_oidc_issuer=self._url("mx_oidc_issuer", oidc.issuer),
+            mx_oidc_client_id=self._text("mx_oidc_client_id", ""),
+            mx_oidc_client_secret=self._text("mx_oidc_client_secret", ""),
+            mx_oidc_name_claim=self._text("mx_oidc_name_claim", "preferred_username"),
+            mx_oidc_role_claim=self._text("mx_oidc_role_claim", "groups"),
+            mx_oidc_roles=self._words("mx_oidc_roles", oidc.roles),
             demo_stream=self._demo_stream(),
             retention=self._retention(),
             schedules_update=self._schedules_update(),
@@ -193,6 +202,14 @@ class _SettingsReader:
         if not self._text(other, ""):
             self._mistake(name, f"expected {other} as well: TLS needs both")
         return path
+
+    def _url(self, name: str, check: Callable[[str], str]) -> str:
+        text = self._text(name, "")
+        return self._parsed(name, lambda: check(text), "") if text else ""
+
+    def _check_oidc(self) -> None:
+        for name in oidc.missing(lambda each: bool(self._text(each, ""))):
+            self._mistake(name, "single sign-on (mx_oidc_issuer) needs this setting as well")
 
     def _demo_stream(self) -> bool:
         value = self._value("demo_stream")

@@ -44,7 +44,7 @@ class StrictRoute(APIRoute):
 
 
 class Router(APIRouter):
-    """A router whose routes are strict; every router of MX is one."""
+    """A router whose routes are strict; all of MX are, but that of answers of login providers."""
 
     def __init__(self, tag: str | None = None) -> None:
         super().__init__(tags=None if tag is None else [tag], route_class=StrictRoute)

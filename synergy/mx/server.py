@@ -8,6 +8,7 @@ import socket
 import ssl
 from collections.abc import Generator
 from contextlib import closing, contextmanager, suppress
+from typing import TYPE_CHECKING
 
 import uvicorn
 
@@ -23,6 +24,9 @@ from synergy.mx.protection.hosts import is_loopback, own_names
 from synergy.mx.protection.stream_shutdown import ShutdownSignal
 from synergy.mx.services import Services
 from synergy.runtime.workplace import Daemon, Workplace
+
+if TYPE_CHECKING:
+    from synergy.mx.oidc.client import OidcClient
 
 GRACE_SECONDS = 3  # for running requests when the process stops
 HEAD_BYTES = 32 * 1024  # of the head of a request that are buffered
@@ -93,9 +97,19 @@ class MX(Daemon):
 def _logins(workplace: Workplace) -> Accounts | LocalAccess:
     if workplace.mx_users_file is None:
         return LocalAccess.at(workplace.home, workplace.clock)
-    accounts = Accounts(workplace.mx_users_file, workplace.home, workplace.clock)
+    accounts = Accounts(
+        workplace.mx_users_file, workplace.home, workplace.clock, _sign_on(workplace)
+    )
     accounts.check()
     return accounts
+
+
+def _sign_on(workplace: Workplace) -> OidcClient | None:
+    if workplace.mx_oidc is None:
+        return None
+    from synergy.mx.oidc.client import OidcClient
+
+    return OidcClient(workplace.mx_oidc, workplace.clock)
 
 
 def _config(app: object, tls: tuple[object, object] | None) -> uvicorn.Config:

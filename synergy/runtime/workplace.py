@@ -12,6 +12,7 @@ from synergy.messaging.protocol import Bus
 from synergy.model.process import Deployment, Process
 from synergy.model.retention import DEFAULT, Retention
 from synergy.names import MX_HOST, MX_PORT
+from synergy.runtime.oidc_settings import OidcSettings
 from synergy.runtime.stop import Stop
 from synergy.storage.protocol import Store
 
@@ -29,7 +30,7 @@ class Workplace:
     is the folder for logs and other files, `box` the box id, and `start_timeperiod` the first hour
     of the timetable; None: the stored one, or that of the first start. The other fields are
     settings for agents and MX; `mx_address` is host and port, `mx_tls` the files of certificate and
-    key.
+    key, `mx_oidc` is None without single sign-on.
     """
 
     process: Process
@@ -52,6 +53,7 @@ class Workplace:
     mx_users_file: Path | None = None
     mx_names: tuple[str, ...] = ()
     mx_tls: tuple[Path, Path] | None = None
+    mx_oidc: OidcSettings | None = None
 
 
 class Daemon(ABC):

@@ -2,7 +2,7 @@
 
 The routes come from the application, the expectations from `AREAS` and `SINGLE`: a route of another
 area, or with another method, has no expectation and fails. Each of the 16 `SENDERS` asks each route
-once: with 102 routes 1632 cells. `pytest --junit-xml` reports the counts by outcome.
+once: with 104 routes 1664 cells. `pytest --junit-xml` reports the counts by outcome.
 
 A cell shows that the rule of the route lets a sender in or not, with an empty request; what a
 handler then does, or refuses for other reasons, is the matter of other tests.
@@ -87,6 +87,8 @@ AREAS = {
 SINGLE = {
     ("GET", "/login"): EVERYONE,
     ("POST", "/login"): EVERYONE,
+    ("POST", "/login/oidc"): EVERYONE,
+    ("GET", "/login/oidc/callback"): EVERYONE,
     ("POST", "/logout"): VIEWERS,
     ("GET", "/api/openapi.json"): MONITORING,
     ("GET", "/schedules/new"): OPERATORS,
@@ -224,7 +226,7 @@ def request(client: Client, method: str, path: str):
     client.cookies.set(cookie_of(client, LOGIN), "known")
     has_users = isinstance(client.app.state.authenticator.logins, Accounts)
     fields = {
-        "csrf": "known" if path == "/login" else csrf,
+        "csrf": "known" if path.startswith("/login") else csrf,
         "name": "vera",
         "password": PASSWORD if has_users else TOKEN,
     }

@@ -19,7 +19,12 @@ from synergy.mx.protection.forms import Form
 from tests.mx.asking import Client
 from tests.mx.secured_mx import ELSEWHERE
 
-STRANGERS = {("GET", "/login"), ("POST", "/login")}
+STRANGERS = {
+    ("GET", "/login"),
+    ("POST", "/login"),
+    ("POST", "/login/oidc"),
+    ("GET", "/login/oidc/callback"),
+}
 NEEDS = {
     kind.__metadata__[0].dependency: name
     for name, kind in vars(access).items()

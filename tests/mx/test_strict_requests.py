@@ -34,6 +34,9 @@ def attack(worlds, tmp_path):
     return Attack(world, Client(local_app(services), HERE, base_url=BASE))
 
 
+CALLBACK = "/login/oidc/callback"  # takes what login providers add
+
+
 def routes(client):
     """Method, address and declared parameters of every route."""
     for context in iter_route_contexts(client.app.routes):
@@ -47,13 +50,16 @@ def routes(client):
 
 
 def test_every_route_is_strict(client):
-    found = [route for _, _, route in routes(client)]
-    assert len(found) > 80
-    assert all(isinstance(route, StrictRoute) for route in found)
+    found = {address: route for _, address, route in routes(client)}
+    assert len(found) > 60
+    lenient = {each for each, route in found.items() if not isinstance(route, StrictRoute)}
+    assert lenient == {CALLBACK}
 
 
 def test_every_route_refuses_an_unknown_parameter(client):
     for method, address, _ in routes(client):
+        if address == CALLBACK:
+            continue
         answer = client.request(method, f"{address}?surprise=1", follow_redirects=False)
         assert answer.status_code == 422, (method, address)
         assert "query.surprise: unknown parameter: this address takes" in answer.json()["detail"]
@@ -61,7 +67,7 @@ def test_every_route_refuses_an_unknown_parameter(client):
 
 def test_every_declared_parameter_may_be_sent_once(client):
     for method, address, route in routes(client):
-        for name in route.query:
+        for name in getattr(route, "query", ()):
             answer = client.request(method, f"{address}?{name}=a&{name}=a", follow_redirects=False)
             assert answer.status_code == 422, (method, address, name)
             assert f"query.{name}: sent twice" in answer.json()["detail"]

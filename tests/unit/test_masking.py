@@ -137,6 +137,7 @@ def test_all_secrets_of_settings_environment_and_home_are_known(tmp_path: Path) 
         "SYNERGY_STORE": "mongodb://u:mongo%2Fcanary@h1,h2/db?tlsCertificateKeyFilePassword=pem-pw",
         "SYNERGY_BUS": "amqp://u:rabbit-canary@h/v",
         "SYNERGY_WEBHOOK_SECRETS": "whsec_d2hzZWM=,other-canary",
+        "SYNERGY_MX_OIDC_CLIENT_SECRET": "oidc-canary",
         "AWS_SECRET_ACCESS_KEY": "aws-canary",
         "AWS_SESSION_TOKEN": "session-canary",
     }
@@ -151,6 +152,7 @@ def test_all_secrets_of_settings_environment_and_home_are_known(tmp_path: Path) 
         "rabbit-canary",
         "d2hzZWM=",
         "other-canary",
+        "oidc-canary",
         "aws-canary",
         "session-canary",
         "token-of-the-home",

@@ -8,24 +8,34 @@ from dataclasses import replace
 from datetime import datetime
 from hmac import compare_digest
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from synergy.clock import Clock
 from synergy.errors import Refused
 from synergy.mx.access import Person
 from synergy.mx.accounts import passwords
-from synergy.mx.accounts.sessions import Sessions, csrf_of
+from synergy.mx.accounts.sessions import Session, Sessions, csrf_of
 from synergy.mx.accounts.throttle import Throttle
 from synergy.mx.accounts.users import User, Users, UsersFile
 from synergy.mx.problems import Unauthenticated, unavailable_if_refused
 
+if TYPE_CHECKING:  # it imports Authlib, which MX without single sign-on does not need
+    from synergy.mx.oidc.client import OidcClient
+    from synergy.mx.oidc.identity import Identity
+
 
 class Accounts:
-    """Users, their sessions, and the throttle of login attempts.
+    """Users, their sessions, and the throttle of login attempts; with single sign-on or without.
+
+    Users of the login provider have sessions only: they are in no file, and have no tokens.
 
     All methods but `check` raise AuthenticationUnavailable if a file cannot be trusted.
     """
 
-    def __init__(self, users_file: Path, home: Path, clock: Clock) -> None:
+    def __init__(
+        self, users_file: Path, home: Path, clock: Clock, sign_on: OidcClient | None = None
+    ) -> None:
+        self.sign_on = sign_on
         self.throttle = Throttle(clock)
         self._file = UsersFile(users_file)
         self._sessions = Sessions(home / "mx" / "sessions.json")
@@ -60,7 +70,7 @@ class Accounts:
     def by_session(self, secret: str) -> Person | None:
         """The user of a session; None if it has ended."""
         with unavailable_if_refused():
-            user = self._sessions.user_of(secret, self._file.users, self.now)
+            user = self._sessions.user_of(secret, self._user_of, self.now)
         return None if user is None else Person(user.name, user.role, csrf_of(secret))
 
     def is_password(self, name: str, password: str) -> bool:
@@ -87,6 +97,12 @@ class Accounts:
         with unavailable_if_refused():
             return self._sessions.open(self._file.users.user(name), self.now)
 
+    def open_external_session(self, sign_on: OidcClient, identity: Identity) -> str:
+        """The id of a new session of a user of the login provider."""
+        user = sign_on.user(identity.name, identity.role)
+        with unavailable_if_refused():
+            return self._sessions.open(user, self.now, is_external=True)
+
     def end_session(self, secret: str) -> None:
         """Ends a session, if it exists."""
         with unavailable_if_refused():
@@ -102,6 +118,11 @@ class Accounts:
         """Revokes a token of a user; raises NotFound if the user has no token with this id."""
         with unavailable_if_refused():
             self._file.change(lambda all_: all_.without_token(id_, name))
+
+    def _user_of(self, session: Session) -> User | None:
+        if session.role is None:
+            return self._file.users.people.get(session.user)
+        return None if self.sign_on is None else self.sign_on.user(session.user, session.role)
 
 
 def _signature(user: User, device: str) -> str:

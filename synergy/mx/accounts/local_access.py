@@ -70,7 +70,9 @@ class LocalAccess:
     def by_session(self, secret: str) -> Person | None:
         """The holder of a session; None if it has ended."""
         with unavailable_if_refused():
-            user = self._sessions.user_of(secret, self._users, self._clock.now())
+            user = self._sessions.user_of(
+                secret, lambda session: self._users.people.get(session.user), self._clock.now()
+            )
         return None if user is None else Person("", user.role, csrf_of(secret))
 
     def open_session(self) -> str:

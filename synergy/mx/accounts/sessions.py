@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import hmac
 import secrets
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from synergy.mx.accounts.private_file import PrivateFile
-from synergy.mx.accounts.users import User, Users, digest
+from synergy.mx.accounts.roles import Role
+from synergy.mx.accounts.users import User, digest
 
 LIFE = timedelta(hours=12)
 IDLE = timedelta(hours=2)
@@ -27,13 +28,17 @@ _Kept = tuple["Session", ...]
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A session of a user; `stamp` is that of the user at login."""
+    """A session of a user; `stamp` is that of the user at login.
+
+    `role` is what the login provider gave its user; None for a user of the users file.
+    """
 
     id: str = field(repr=False)  # the hash of the id in the browser
     user: str
     stamp: str = field(repr=False)
     created_at: datetime
     seen_at: datetime
+    role: Role | None = None
 
     def has_ended(self, now: datetime) -> bool:
         is_ahead = max(self.created_at, self.seen_at) > now + AHEAD  # it would last too long
@@ -50,25 +55,35 @@ class Sessions:
         """Raises Refused for a file that cannot be trusted."""
         self._file.read()
 
-    def open(self, user: User, now: datetime) -> str:
-        """The id of a new session, for the browser."""
+    def open(self, user: User, now: datetime, *, is_external: bool = False) -> str:
+        """The id of a new session, for the browser; `is_external` for users of the provider.
+
+        Sessions that the user began with another role or password end.
+        """
         secret = secrets.token_urlsafe(32)
-        session = Session(digest(secret), user.name, user.stamp, now, now)
+        role = user.role if is_external else None
+        session = Session(digest(secret), user.name, user.stamp, now, now, role)
 
         def add(kept: _Kept) -> _Kept:
             alive = [each for each in kept if not each.has_ended(now)]
             own = [each for each in alive if each.user == user.name]
+            outdated = [each for each in own if each.stamp != user.stamp]
             gone = sorted(own, key=lambda each: each.created_at)[: max(len(own) - MOST + 1, 0)]
-            return (*(each for each in alive if each not in gone), session)
+            return (*(each for each in alive if each not in (*gone, *outdated)), session)
 
         self._file.change(add)
         return secret
 
-    def user_of(self, secret: str, users: Users, now: datetime) -> User | None:
-        """The user of a session, which is marked as used now; None if it has ended."""
+    def user_of(
+        self, secret: str, find: Callable[[Session], User | None], now: datetime
+    ) -> User | None:
+        """The user of a session, which is marked as used now; None if it has ended.
+
+        `find` returns the user as it is now; None if there is none any more.
+        """
         id_ = digest(secret)
         session = next((each for each in self._file.read() if each.id == id_), None)
-        user = None if session is None else users.people.get(session.user)
+        user = None if session is None else find(session)
         if session is None or user is None or session.has_ended(now) or session.stamp != user.stamp:
             return None
         if now - session.seen_at >= TOUCH:
@@ -98,6 +113,7 @@ def _decode(found: Any) -> _Kept:
             str(each["stamp"]),
             datetime.fromisoformat(each["created_at"]),
             datetime.fromisoformat(each["seen_at"]),
+            Role(each["role"]) if each.get("role") else None,
         )
         for each in found["sessions"]
     )
@@ -112,6 +128,7 @@ def _encode(sessions: Iterable[Session]) -> Any:
                 "stamp": each.stamp,
                 "created_at": each.created_at.isoformat(),
                 "seen_at": each.seen_at.isoformat(),
+                "role": None if each.role is None else each.role.value,
             }
             for each in sessions
         ]

@@ -16,6 +16,7 @@ from synergy.mx.pages import (
     runs,
     schedule_form,
     schedules,
+    single_sign_on,
     timetable,
     units,
 )
@@ -41,5 +42,7 @@ _LIVE = (
 
 router = Router()
 router.include_router(login.router)
+router.include_router(single_sign_on.router)
+router.include_router(single_sign_on.callback)
 for _live in _LIVE:
     router.include_router(_live, dependencies=[Depends(note_present)])

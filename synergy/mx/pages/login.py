@@ -37,13 +37,14 @@ def _logins(request: Request) -> Accounts | LocalAccess:
     return cast("Accounts | LocalAccess", request.app.state.authenticator.logins)
 
 
-def _accounts(request: Request) -> Accounts | None:
+def accounts_of(request: Request) -> Accounts | None:
     """The users; None if MX has none."""
     found = _logins(request)
     return found if isinstance(found, Accounts) else None
 
 
-def _address(request: Request) -> str:
+def address_of(request: Request) -> str:
+    """The address of the sender."""
     return request.client.host if request.client else ""
 
 
@@ -52,7 +53,7 @@ def show_login(request: Request, next: str = "/") -> Response:
     """The login form; redirects to `next` without a need to log in."""
     if person_of(request) is not None:
         return RedirectResponse(local_path(next), 303)
-    return _form(request, next)
+    return login_form(request, next)
 
 
 @router.post("/login")
@@ -61,16 +62,16 @@ def login(request: Request, form: LoginForm) -> Response:
     accounts, name, next_ = _logins(request), form.get("name", ""), form.get("next", "/")
     if isinstance(accounts, LocalAccess):
         return _enter(request, accounts, form.get("password", ""), next_)
-    attempt = (name, _address(request), _device(request, accounts, name))
+    attempt = (name, address_of(request), _device(request, accounts, name))
     wait = accounts.throttle.attempt(*attempt)
     if wait > 0:
-        return _refuse_early(request, next_, wait)
+        return refuse_early(request, next_, wait)
     if not accounts.is_password(name, form.get("password", "")):
         known = name if name in accounts.users.people else "(unknown)"
-        _log(request, "login.failed", known)
-        return _form(request, next_, 401, name=name, wrong=WRONG)
+        log_login(request, "login.failed", known)
+        return login_form(request, next_, 401, name=name, wrong=WRONG)
     accounts.throttle.succeeded(*attempt)
-    _log(request, "login.done", name)
+    log_login(request, "login.done", name)
     response = RedirectResponse(local_path(next_), 303)
     cookies.put(request, response, cookies.LOGIN, "", 0)
     _begin(request, response, accounts, name)
@@ -79,15 +80,15 @@ def login(request: Request, form: LoginForm) -> Response:
 
 def _enter(request: Request, local: LocalAccess, token: str, next_: str) -> Response:
     """Opens a session for the holder of the token in the home."""
-    if not is_loopback(_address(request)):
+    if not is_loopback(address_of(request)):
         raise Forbidden("MX has no users: it accepts requests from its own machine only")
     if not local.is_token(token.strip()):
-        _log(request, "login.failed", "")
-        return _form(request, next_, 401, wrong="The token is incorrect.")
-    _log(request, "login.done", "")
+        log_login(request, "login.failed", "")
+        return login_form(request, next_, 401, wrong="The token is incorrect.")
+    log_login(request, "login.done", "")
     response = RedirectResponse(local_path(next_), 303)
     cookies.put(request, response, cookies.LOGIN, "", 0)
-    _replace_session(request, response, local.open_session())
+    replace_session(request, response, local.open_session())
     return response
 
 
@@ -97,7 +98,7 @@ def logout(request: Request, person: Viewer, _: Form) -> Response:
     response = RedirectResponse("/login", 303)
     _logins(request).end_session(cookies.read(request, cookies.SESSION) or "")
     cookies.put(request, response, cookies.SESSION, "", 0)
-    _log(request, "login.ended", person.name)
+    log_login(request, "login.ended", person.name)
     return response
 
 
@@ -111,7 +112,7 @@ def show_account(request: Request, person: Viewer) -> HTMLResponse:
 def change_password(request: Request, person: Viewer, form: Form) -> Response:
     """Changes the password; all other sessions end."""
     accounts = _own(request, person)
-    attempt = (person.name, _address(request), _device(request, accounts, person.name))
+    attempt = (person.name, address_of(request), _device(request, accounts, person.name))
     wait = accounts.throttle.attempt(*attempt)
     if wait > 0:
         return _account(request, person, 429, wrong=_wait_message(wait))
@@ -125,7 +126,7 @@ def change_password(request: Request, person: Viewer, form: Form) -> Response:
         accounts.set_password(person.name, new)
     except InvalidValue as error:
         return _account(request, person, 422, wrong=str(error))
-    _log(request, "password.changed", person.name)
+    log_login(request, "password.changed", person.name)
     response = RedirectResponse("/account", 303)
     _begin(request, response, accounts, person.name)
     return response
@@ -135,15 +136,16 @@ def change_password(request: Request, person: Viewer, form: Form) -> Response:
 def revoke_token(request: Request, token: str, person: Viewer, _: Form) -> Response:
     """Revokes a token of the user."""
     _own(request, person).revoke_token(token, person.name)
-    _log(request, "token.revoked", person.name)
+    log_login(request, "token.revoked", person.name)
     return RedirectResponse("/account", 303)
 
 
 def _own(request: Request, person: Person) -> Accounts:
-    """The accounts, for a request with a session; raises NotFound for others."""
-    accounts = _accounts(request)
-    if accounts is None or not person.csrf:
-        raise NotFound("account", person.name or "local", "only sessions of a browser have one")
+    """The accounts, for a session of a user in the users file; raises NotFound for others."""
+    accounts = accounts_of(request)
+    if accounts is None or not person.csrf or person.name not in accounts.users.people:
+        why = "only users in the users file have one, in sessions of a browser"
+        raise NotFound("account", person.name or "local", why)
     return accounts
 
 
@@ -153,27 +155,32 @@ def _device(request: Request, accounts: Accounts, name: str) -> str:
 
 def _begin(request: Request, response: Response, accounts: Accounts, name: str) -> None:
     """Begins a new session, and sets the device cookie."""
-    _replace_session(request, response, accounts.open_session(name))
+    replace_session(request, response, accounts.open_session(name))
     cookies.put(request, response, cookies.DEVICE, accounts.device_cookie(name), _DEVICE_LIFE)
 
 
-def _replace_session(request: Request, response: Response, secret: str) -> None:
+def replace_session(request: Request, response: Response, secret: str) -> None:
     """Ends the session that the browser had, and gives it the new one."""
     _logins(request).end_session(cookies.read(request, cookies.SESSION) or "")
     cookies.put(request, response, cookies.SESSION, secret, round(LIFE.total_seconds()))
 
 
-def _form(request: Request, next_: str, status: int = 200, **shown: str) -> HTMLResponse:
+def login_form(request: Request, next_: str, status: int = 200, **shown: str) -> HTMLResponse:
+    """The login page; `shown` are a name, and what was wrong."""
     secret = cookies.read(request, cookies.LOGIN) or secrets.token_urlsafe(32)
-    values = {"name": "", "wrong": "", "has_users": _accounts(request) is not None, **shown}
+    accounts = accounts_of(request)
+    sign_on = accounts.sign_on if accounts is not None else None
+    host = sign_on.host if sign_on is not None else ""
+    values = {"name": "", "wrong": "", "has_users": accounts is not None, "provider": host, **shown}
     response = page(request, "login.html", status, csrf=secret, next=local_path(next_), **values)
     cookies.put(request, response, cookies.LOGIN, secret, _FORM_LIFE)
     return response
 
 
-def _refuse_early(request: Request, next_: str, wait: float) -> HTMLResponse:
-    _log(request, "login.put_off", "")
-    response = _form(request, next_, 429, wrong=_wait_message(wait))
+def refuse_early(request: Request, next_: str, wait: float) -> HTMLResponse:
+    """The response to a login that has to wait."""
+    log_login(request, "login.put_off", "")
+    response = login_form(request, next_, 429, wrong=_wait_message(wait))
     response.headers["Retry-After"] = str(math.ceil(wait))
     return response
 
@@ -183,10 +190,11 @@ def _wait_message(wait: float) -> str:
 
 
 def _account(request: Request, person: Person, status: int = 200, wrong: str = "") -> HTMLResponse:
-    accounts = _accounts(request)
-    values: dict[str, Any] = {"tokens": [], "users": []}
+    accounts = accounts_of(request)
+    values: dict[str, Any] = {"tokens": [], "users": [], "is_in_file": False}
     if accounts is not None:
         users = accounts.users
+        values["is_in_file"] = person.name in users.people
         shows_all = person.role is Role.ADMIN
         values["tokens"] = [
             token for token in users.tokens.values() if shows_all or token.user == person.name
@@ -195,7 +203,7 @@ def _account(request: Request, person: Person, status: int = 200, wrong: str = "
     return page(request, "account.html", status, wrong=wrong, **values)
 
 
-def _log(request: Request, event: str, name: str) -> None:
-    log.info(
-        "%s %s", event, name, extra={"event": event, "person": name, "client": _address(request)}
-    )
+def log_login(request: Request, event: str, name: str, **more: str) -> None:
+    """Logs what happened to a login or an account; never with a secret."""
+    fields = {"event": event, "person": name, "client": address_of(request), **more}
+    log.info("%s %s", event, name, extra=fields)

@@ -14,7 +14,8 @@ from synergy.mx.problems import Forbidden, Unauthenticated
 from synergy.mx.protection.csrf import SAFE
 from synergy.mx.protection.hosts import is_local
 
-LOGIN, STATIC = "/login", "/static/"  # the only public paths
+PUBLIC = ("/login", "/login/oidc", "/login/oidc/callback")
+STATIC = "/static/"
 WITHOUT_TLS = (
     "refused, because others on the network can read credentials that are sent without TLS: use "
     "https://, and replace a token or password that was sent without (a proxy with TLS runs on "
@@ -24,7 +25,7 @@ _CREDENTIALS = ("authorization", "cookie")  # headers
 
 
 class AuthMiddleware(HttpMiddleware):
-    """Authenticates requests; without credentials only the login page is served.
+    """Authenticates requests; without credentials only the pages of the login are served.
 
     It also refuses all changes by viewers to the API, and everything but events by tokens for
     events, before a body is read and so that no route can omit it; which role a route requires is
@@ -58,14 +59,14 @@ def _check_transport(request: HTTPConnection) -> None:
     """
     is_safe = request.url.scheme == "https" or is_local(request)
     has_credentials = any(name in request.headers for name in _CREDENTIALS)
-    if not is_safe and (has_credentials or request.scope["path"] == LOGIN):
+    if not is_safe and (has_credentials or request.scope["path"] in PUBLIC):
         raise Forbidden(WITHOUT_TLS)
 
 
 def _check(request: HTTPConnection, person: Person | None) -> None:
     path, method = request.scope["path"], request.scope["method"]
     if person is None:
-        if path != LOGIN and not path.startswith(STATIC):
+        if path not in PUBLIC and not path.startswith(STATIC):
             raise Unauthenticated(LOG_IN)
     elif person.role is Role.EVENTS:
         if (method, path) not in EVENT_ROUTES:
