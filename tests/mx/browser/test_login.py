@@ -11,6 +11,7 @@ from synergy.mx.access import Role
 from synergy.mx.accounts.users import UsersFile, new_user
 from tests.mx.secured_mx import PASSWORD, QUICK
 from tests.mx.server_kit import running
+from tests.mx.sign_on_kit import signing_on
 
 ASK = """async (token) => {
     const headers = {"Content-Type": "application/json"};
@@ -50,6 +51,18 @@ def test_login_and_logout_work_with_and_without_scripts(look, mx, scripts):
     expect(page).to_have_url(f"{mx}/login")
     page.goto(f"{mx}/account")
     expect(page).to_have_url(f"{mx}/login?next=/account")
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_a_browser_logs_in_through_a_provider(look, world, tmp_path, scripts):
+    with signing_on(world, tmp_path) as (mx, _):
+        page = look(f"{mx}/account", java_script_enabled=scripts)
+        expect(page).to_have_url(f"{mx}/login?next=/account")
+        page.get_by_role("button", name="Log in with 127.0.0.1").click()
+        expect(page).to_have_url(f"{mx}/account")
+        expect(page.get_by_role("heading", name="oidc:anna")).to_be_visible()
+        page.get_by_role("button", name="Log out").click()
+        expect(page).to_have_url(f"{mx}/login")
 
 
 def test_scripts_send_the_csrf_token_of_the_session(look, mx):
