@@ -2,7 +2,9 @@
 //   SYNERGY_PASSWORD=... mongosh -u admin mongodb://HOST/synergy mongodb-user.js
 const actions = [
   "find", "insert", "update", "remove", // all boxes
-  "listCollections", "listIndexes", "createIndex", "dropIndex", // `store init`, and every start
+  "listCollections", "listIndexes", // every start
+  "createIndex", // `store init`, and the first use of a queue or collection
+  "dropIndex", // `store init`
   "dbStats", // `store status`
 ];
 db.createRole({

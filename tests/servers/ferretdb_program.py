@@ -37,6 +37,25 @@ CHANGES = {  # in FerretDB, by file: begin and end of the replaced text, and its
         ),
         ("prepareOrderByClause(", "\n", "ordered(params.Sort, meta.Capped())"),
     ),
+    # Users, whom FerretDB knows but does not offer as a library: it starts with this one.
+    "../ferretdb/ferretdb.go": (
+        ("import (\n", '\t"context"', 'import (\n\t"os"\n'),
+        (
+            '"github.com/FerretDB/FerretDB/internal/handler/registry"',
+            "\n",
+            '"github.com/FerretDB/FerretDB/internal/handler/registry"\n'
+            '\t"github.com/FerretDB/FerretDB/internal/util/password"',
+        ),
+        (
+            "\t\tTestOpts: registry.TestOpts{",
+            "\n",
+            '\t\tSetupDatabase: os.Getenv("FERRETDB_DATABASE"),\n'
+            '\t\tSetupUsername: os.Getenv("FERRETDB_USER"),\n'
+            '\t\tSetupPassword: password.WrapPassword(os.Getenv("FERRETDB_PASSWORD")),\n'
+            "\t\tTestOpts: registry.TestOpts{\n"
+            '\t\t\tEnableNewAuth: os.Getenv("FERRETDB_USER") != "",',
+        ),
+    ),
     # The column as the index on `_id` spells it, or SQLite would not use it; and the values.
     "backends/sqlite/metadata/metadata.go": (
         (

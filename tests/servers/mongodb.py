@@ -12,10 +12,11 @@ import os
 import select
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO
 from urllib.parse import urlsplit, urlunsplit
 from uuid import uuid4
@@ -127,11 +128,16 @@ def running_mongod(
 
 
 @contextmanager
-def running_ferretdb(folder: Path, *options: str) -> Iterator[Server]:
-    """Yields a FerretDB; see `ferretdb/main.go` for its options."""
+def running_ferretdb(
+    folder: Path, *options: str, environ: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[Server]:
+    """Yields a FerretDB; see `ferretdb/main.go` for its options.
+
+    Variables of the environment make it demand a user: see `ferretdb_program.CHANGES`.
+    """
     log = folder / "ferretdb.log"
     command = [str(_ferretdb()), "-data", _data(folder), *options]
-    with _started(command, log, stdout=subprocess.PIPE) as process:
+    with _started(command, log, stdout=subprocess.PIPE, environ=environ) as process:
         assert process.stdout is not None
         server = Server(_first_line(process.stdout, log), process, log)
         if "-certificate" not in options:
@@ -141,7 +147,10 @@ def running_ferretdb(folder: Path, *options: str) -> Iterator[Server]:
 
 @contextmanager
 def _started(
-    command: Sequence[str], log: Path, stdout: int | None = None
+    command: Sequence[str],
+    log: Path,
+    stdout: int | None = None,
+    environ: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Yields a process that ends with the block, or when its input pipe closes."""
     with (
@@ -151,7 +160,7 @@ def _started(
             stdin=subprocess.PIPE,
             stdout=stdout or output,
             stderr=output,
-            env={"GOGC": GARBAGE, **os.environ},
+            env={"GOGC": GARBAGE, **os.environ, **environ},
         ) as process,
     ):
         try:

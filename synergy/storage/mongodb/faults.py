@@ -52,7 +52,10 @@ _OF_TLS = (
     "{place} and this box do not agree on TLS ({error}): look at the tls options in SYNERGY_STORE"
 )
 _REFUSED = "{place} refuses the user or the password: look at SYNERGY_STORE"
-_FORBIDDEN = "{place} does not allow that ({error}): grant its user the role readWrite"
+_FORBIDDEN = (
+    "{place} does not allow that ({error}): SYNERGY_STORE has to name a user with the rights in "
+    "deploy/mongodb-user.js"
+)
 _FULL = "no space is left to write {place}: free some, then it goes on by itself"
 _OTHER = "{place} could not do what it was asked ({error}): look at the server's log"
 
