@@ -59,7 +59,9 @@ def run_run(arguments: argparse.Namespace) -> None:
     if run.is_of_worker:
         _note_unit(run, unit)
     if any(answer.get("outcome") == "blocked" for answer in run.answers):
-        output.note("to allow a private network: set SYNERGY_WEBHOOK_NETWORKS, and restart")
+        output.note(
+            "to allow it: set SYNERGY_WEBHOOK_NETWORKS or SYNERGY_WEBHOOK_PLAINTEXT, and restart"
+        )
     if run.state == RunState.FAILED.value:
         output.note(f"launch it again: launch.py schedule retry {run.id}")
 

@@ -17,6 +17,10 @@ PASSING = frozenset({408, 425, 429})
 """The statuses 4xx that do not blame the request: it may be sent again at any time."""
 
 
+UNREACHED = "it was not reached, or gave no whole answer"
+"""What everybody may know of an attempt without a status: whatever the network looks like."""
+
+
 class SendOutcome(StrEnum):
     """The outcome of an attempt; a label of metrics, so the set is closed."""
 
@@ -52,7 +56,7 @@ class Response:
 
     `retry_after`: seconds for which the receiver wants no request. `status`: of HTTP, also if the
     answer was cut off after it. `body`: the first 4 KiB of the answer. `error`: why it is not
-    `ok`, without secrets. `disables`: the receiver wants no request ever again.
+    `ok`, without secrets, for operators. `disables`: the receiver wants no request ever again.
     """
 
     ok: bool
@@ -64,6 +68,16 @@ class Response:
     error: str = ""
     seconds: float = 0.0
     disables: bool = False
+
+    @property
+    def reason(self) -> str:
+        """The error for everybody: without what it tells about the network.
+
+        It is the same for a closed port, a silent one, an unknown name and a refused address.
+        """
+        is_reached = self.status is not None or self.outcome == SendOutcome.REFUSED
+        is_mistake = self.outcome == SendOutcome.FAILED and not self.may_retry
+        return self.error if is_reached or is_mistake else UNREACHED
 
     @property
     def is_lasting(self) -> bool:

@@ -26,6 +26,7 @@ from synergy.commands.timetable import TimetableCommands
 from synergy.commands.units import UnitCommands
 from synergy.delivery.addresses import AddressRules
 from synergy.model.process import Deployment
+from synergy.mx.access import Person, Role
 from synergy.mx.background_audit import BackgroundAudit
 from synergy.mx.request_metrics import Traffic
 from synergy.mx.stream import Stream
@@ -61,7 +62,8 @@ class Services:
     stream: Stream
     traffic: Traffic
     metrics: CollectorRegistry
-    schedules: ScheduleReads
+    schedules: ScheduleReads  # without what only operators may see
+    full_schedules: ScheduleReads
     schedule_commands: ScheduleCommands
     process_commands: ProcessCommands
     logs: LogFiles
@@ -101,7 +103,8 @@ class Services:
             stream=stream,
             traffic=Traffic(registry, lambda: stream.listeners),
             metrics=registry,
-            schedules=ScheduleReads(store, deployment, clock),
+            schedules=ScheduleReads(store, deployment, clock, for_viewers=True),
+            full_schedules=ScheduleReads(store, deployment, clock),
             schedule_commands=ScheduleCommands(store, bus, deployment, rules),
             process_commands=ProcessCommands(store, bus, deployment),
             logs=LogFiles(place.home, deployment),
@@ -114,6 +117,10 @@ class Services:
     def verdict(self) -> Verdict:
         """The verdict on the deployment; an audit that is due begins in the background."""
         return self.reads.verdict(is_auditing=self.audits.standing().is_running)
+
+    def schedules_for(self, person: Person) -> ScheduleReads:
+        """The queries of schedules with what the person may see of requests."""
+        return self.full_schedules if person.role.may(Role.OPERATOR) else self.schedules
 
     @property
     def now(self) -> datetime:

@@ -11,7 +11,7 @@ import pytest
 from synergy.agent.deciding.launcher import DELIVERIES
 from synergy.agent.delivering import deliverer
 from synergy.agent.delivering.deferred_runs import KEPT_BACK
-from synergy.delivery.request import Response, SendOutcome, failed, sent
+from synergy.delivery.request import UNREACHED, Response, SendOutcome, failed, sent
 from synergy.messaging.message import EventsMessage
 from synergy.model.schedule import RunState
 from tests.service.agent_harness import (
@@ -133,7 +133,8 @@ def test_a_blocked_delivery_fails_at_once(agents):
     )
     agents.advance(member, 600)
     (run,) = agents.runs()
-    assert (run.state, run.reason, run.attempt) == (RunState.FAILED, "blocked", 1)
+    assert (run.state, run.reason, run.attempt) == (RunState.FAILED, UNREACHED, 1)
+    assert [answer["error"] for answer in run.detail.answers] == ["blocked"]
 
 
 def test_a_long_payload_is_filled_in_when_it_is_sent(agents):

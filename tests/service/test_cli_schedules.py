@@ -58,7 +58,7 @@ def test_a_file_of_schedules_is_added_and_shown(home, file):
     said = home.ok("schedule", "add", file(TWO))
     assert "nightly added; it is disabled: launch.py schedule enable nightly" in said
     listed = home.ok("schedule", "list")
-    assert "at 02:30 every day, Europe/Berlin: sends to https://user.example.com/hook" in listed
+    assert "at 02:30 every day, Europe/Berlin: sends to https://user.example.com" in listed
     shown = home.ok("schedule", "show", "nightly")
     assert "cron 30 2 * * *" in shown
     assert "${nothing}" in shown

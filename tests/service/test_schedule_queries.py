@@ -37,9 +37,7 @@ def test_a_list_shows_program_due_time_and_last_outcome(agents, reads):
     member.rest()
     page = reads.list_schedules()
     berlin, off, was_on = page.items
-    assert berlin.words == (
-        "at 02:30 every day, Europe/Berlin: sends to https://receiver.example/hook"
-    )
+    assert berlin.words == ("at 02:30 every day, Europe/Berlin: sends to https://receiver.example")
     assert berlin.next_due == datetime(2026, 3, 11, 1, 30, tzinfo=UTC)
     assert (berlin.last_run.id, berlin.last_run.state) == (id_, "processed")
     assert (off.is_enabled, off.next_due, off.last_run) == (False, None, None)

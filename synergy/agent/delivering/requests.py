@@ -65,7 +65,7 @@ def answered(run: Run, answer: Response, now: datetime, random: Random) -> Run:
     again = _next(run, answer, now, random)
     if again is not None:
         return replace(run, not_before=again)
-    return advance(run, RunMove.FAIL, now, answer.error)
+    return advance(run, RunMove.FAIL, now, answer.reason)
 
 
 def _next(run: Run, answer: Response, now: datetime, random: Random) -> datetime | None:

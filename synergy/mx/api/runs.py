@@ -87,9 +87,12 @@ def replay(services: ServicesDep, person: Operator, body: Replay) -> Any:
 
 
 @router.get("/runs/{id:run}", response_model=RunDetail, responses=errors(404, 422))
-def show_run(services: ServicesDep, _: Viewer, id: RunId) -> Any:
-    """A run with its request and responses, without their secrets."""
-    return services.schedules.run(id)
+def show_run(services: ServicesDep, person: Viewer, id: RunId) -> Any:
+    """A run with its request and responses, without their secrets.
+
+    Viewers see neither headers nor path nor payload of the request, and no body of a response.
+    """
+    return services.schedules_for(person).run(id)
 
 
 @router.post(

@@ -58,14 +58,14 @@ def list_pending_of_schedule(
 @router.get("/schedules/{name}/preview", response_model=Preview, responses=errors(404, 422))
 def preview_schedule(
     services: ServicesDep,
-    _: Viewer,
+    person: Viewer,
     name: Name,
     start: Start = None,
     end: End = None,
     limit: Few = 10,
 ) -> Any:
-    """The next due times, and what would be sent."""
-    return services.schedules.preview(name, *_range(start, end), limit)
+    """The next due times, and what would be sent; for viewers without the body."""
+    return services.schedules_for(person).preview(name, *_range(start, end), limit)
 
 
 @router.post("/schedules/preview", response_model=Preview, responses=errors(422))
@@ -78,7 +78,7 @@ def preview_definition(
     limit: Few = 10,
 ) -> Any:
     """The next due times of a definition that is not stored, and what would be sent."""
-    return services.schedules.preview(body.definition, *_range(start, end), limit)
+    return services.full_schedules.preview(body.definition, *_range(start, end), limit)
 
 
 @router.post("/schedules/{name}/trigger", response_model=_RUN, responses=errors(404, 409, 422))

@@ -69,9 +69,12 @@ def create_schedule(
 
 
 @router.get("/schedules/{name}", response_model=ScheduleDetail, responses=errors(404, 422))
-def show_schedule(services: ServicesDep, _: Viewer, name: Name) -> Any:
-    """A schedule, without the secrets in its definition."""
-    return services.schedules.show_schedule(name)
+def show_schedule(services: ServicesDep, person: Viewer, name: Name) -> Any:
+    """A schedule, without the secrets in its definition.
+
+    Viewers see neither headers nor path nor payload of a request.
+    """
+    return services.schedules_for(person).show_schedule(name)
 
 
 @router.put("/schedules/{name}", response_model=TOUCHED, responses=errors(404, 409, 422))

@@ -56,9 +56,9 @@ def list_runs(
 
 
 @router.get("/runs/{id}")
-def show_run(request: Request, services: ServicesDep, _: Viewer, id: str) -> Response:
+def show_run(request: Request, services: ServicesDep, person: Viewer, id: str) -> Response:
     """The page of a run."""
-    run = services.schedules.run(id)
+    run = services.schedules_for(person).run(id)
     return page(
         request,
         "run.html",

@@ -24,7 +24,7 @@ def new_schedule(request: Request, services: ServicesDep, _: Operator) -> Respon
 @router.get("/schedules/{name}/edit")
 def edit_schedule(request: Request, services: ServicesDep, _: Operator, name: str) -> Response:
     """The form with the current definition, without its secrets."""
-    seen = services.schedules.show_schedule(name_of(name))
+    seen = services.full_schedules.show_schedule(name_of(name))
     return _form(request, services, seen.name, dict(seen.definition))
 
 

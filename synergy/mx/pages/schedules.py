@@ -17,6 +17,7 @@ from synergy.mx.pages.addresses import list_links
 from synergy.mx.pages.render import page
 from synergy.mx.routing import Router
 from synergy.mx.services import Services, ServicesDep
+from synergy.queries.schedules.reads import ScheduleReads
 from synergy.queries.schedules.views import Preview, RunView, ScheduleDetail
 from synergy.schedule.check_context import InvalidDefinition
 
@@ -67,10 +68,11 @@ def list_schedules(
 
 
 @router.get("/schedules/{name}")
-def show_schedule(request: Request, services: ServicesDep, _: Viewer, name: str) -> Response:
+def show_schedule(request: Request, services: ServicesDep, person: Viewer, name: str) -> Response:
     """The page of a schedule."""
-    seen = services.schedules.show_schedule(name_of(name))
-    preview, why_none = _preview(services, seen)
+    schedules = services.schedules_for(person)
+    seen = schedules.show_schedule(name_of(name))
+    preview, why_none = _preview(schedules, seen)
     return page(
         request,
         "schedule.html",
@@ -100,10 +102,10 @@ def _last_runs(services: Services, name: str) -> list[RunView]:
     return [run for run in newest if not RunState(run.state).is_pending][:LAST_RUNS]
 
 
-def _preview(services: Services, seen: ScheduleDetail) -> tuple[Preview | None, str]:
+def _preview(schedules: ScheduleReads, seen: ScheduleDetail) -> tuple[Preview | None, str]:
     """The next due times; None and the reason for a definition that is no longer valid."""
     try:
-        return services.schedules.preview(seen.name), ""
+        return schedules.preview(seen.name), ""
     except InvalidDefinition as error:
         return None, str(error)
     except NotFound:  # it was removed just now

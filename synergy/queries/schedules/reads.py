@@ -25,6 +25,11 @@ from synergy.queries.schedules.preview import preview
 from synergy.queries.schedules.redaction import shown
 from synergy.queries.schedules.run_successors import failed_page, failed_runs, successors
 from synergy.queries.schedules.trigger_progress import BY_TIME, legs_of
+from synergy.queries.schedules.viewers import (
+    preview_for_viewers,
+    run_for_viewers,
+    schedule_for_viewers,
+)
 from synergy.queries.schedules.views import (
     LegView,
     Preview,
@@ -48,12 +53,18 @@ _EVER = datetime.max.replace(tzinfo=UTC)
 
 
 class ScheduleReads:
-    """The schedules of a deployment, with their runs and events."""
+    """The schedules of a deployment, with their runs and events.
 
-    def __init__(self, store: StoreView, deployment: Deployment, clock: Clock) -> None:
+    `for_viewers`: requests are masked, see `viewers`.
+    """
+
+    def __init__(
+        self, store: StoreView, deployment: Deployment, clock: Clock, *, for_viewers: bool = False
+    ) -> None:
         self._store = store
         self._deployment = deployment
         self._clock = clock
+        self._for_viewers = for_viewers
 
     def list_schedules(
         self,
@@ -89,7 +100,7 @@ class ScheduleReads:
         definition_shown = shown(schedule.definition)
         assert isinstance(definition_shown, Mapping)
         view = self._view(schedule)
-        return ScheduleDetail(
+        detail = ScheduleDetail(
             **{field: getattr(view, field) for field in ScheduleView.__slots__},
             definition=definition_shown,
             warnings=_remarks(definition, mistakes),
@@ -98,6 +109,7 @@ class ScheduleReads:
             runs=tuple(map(run_view, runs)),
             versions=tuple(map(version_view, self._store.schedules.versions(name))),
         )
+        return schedule_for_viewers(detail) if self._for_viewers else detail
 
     def runs(
         self,
@@ -115,7 +127,8 @@ class ScheduleReads:
     def run(self, id_: str) -> RunDetail:
         """One run; raises NotFound."""
         found = stored_run(self._store, id_)
-        return run_detail(found, next(iter(successors(self._store, [found])), ""))
+        detail = run_detail(found, next(iter(successors(self._store, [found])), ""))
+        return run_for_viewers(detail) if self._for_viewers else detail
 
     def pending(self, name: str | None = None) -> list[RunView]:
         """The runs that wait; of one schedule also the job that collects its events."""
@@ -165,7 +178,8 @@ class ScheduleReads:
         else:
             definition, added_at = read(what, known(self._deployment.processes)), now
         begin = now if start is None else start
-        return preview(definition, self._store.payloads, begin, end, limit, added_at)
+        seen = preview(definition, self._store.payloads, begin, end, limit, added_at)
+        return preview_for_viewers(seen) if self._for_viewers else seen
 
     def effects_of(
         self, recorded: Sequence[RecordedEvent], wait: Callable[[float], object]

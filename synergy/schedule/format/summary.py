@@ -28,6 +28,7 @@ from synergy.schedule.zones import zone
 
 _MAX_LEGS = 3  # legs that are described; further ones are only counted
 _MAX_DEPTH = 2  # of legs within legs; deeper ones are shown as "..."
+_WEBHOOK = re.compile(r"(https?://[^/]*).*", re.IGNORECASE)
 _CREDENTIALS = re.compile(r"(?<=://)[^\s:/@]{0,256}(:\S{0,2048})?@")
 
 
@@ -40,7 +41,9 @@ def summarize(definition: Definition) -> str:
 def _program(program: Program) -> str:
     if isinstance(program, WorkerProgram):
         return f"runs {program.process}"
-    where = _CREDENTIALS.sub("", program.target).partition("?")[0]  # the query may hold a secret
+    # Only operators may see the path and query of a webhook.
+    where = _CREDENTIALS.sub("", program.target).partition("?")[0]
+    where = _WEBHOOK.sub(r"\1", where)
     return f"sends to {where if len(where) <= 60 else f'{where[:60]}...'}"
 
 

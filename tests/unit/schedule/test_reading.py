@@ -224,7 +224,7 @@ def test_a_process_that_triggers_itself_causes_a_warning() -> None:
         ),
         (
             {"target": "https://host/a?token=b", "trigger": {"elapsed": "90m"}},
-            "90m after its last run: sends to https://host/a",
+            "90m after its last run: sends to https://host",
         ),
         (
             {"process": "P", "trigger": {"partition": "d"}},
