@@ -113,6 +113,10 @@ def _run_here(arguments: argparse.Namespace) -> int:
     if arguments.dry_run:
         output.say(f"would run {process.name} in this terminal")
         return exits.DONE
+    if not is_watched:
+        from synergy.runtime.masked_output import mask_output
+
+        mask_output()
     ended_well = compose.run_process(project, process.name, arguments.instance, console=is_watched)
     return exits.DONE if ended_well else exits.FAILED
 
