@@ -1,8 +1,8 @@
-"""The jobs that a reprocess or a skip touches.
+"""The jobs that a reprocess, late data or a skip touches.
 
 When a job is started over, all results made from its result are wrong until they are made again:
 that of its parent, which sums up its children, those of the jobs that depend on it, and all results
-made from these. A reprocess therefore climbs: to ancestors, to dependants, and from each of them
+made from these. A reprocess therefore climbs, and so does late data: to ancestors, to dependants, and from each of them
 on. Embryos are passed without a change, because they have no result that could be wrong.
 
 When a job is skipped, its inputs have no other reason to run, and its outputs cannot be made. A

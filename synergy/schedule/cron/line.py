@@ -1,4 +1,4 @@
-"""Cron lines in two dialects, and the local times that they match.
+"""Cron lines in two dialects, and the local times that they match. Zones and summer time: `schedule.due`.
 
 Five fields are *Unix* cron: 0 and 7 are Sunday, and a day is due when *either* day field
 matches, unless one of the two begins with `*`. Six or seven fields are *Quartz*: seconds come

@@ -15,7 +15,7 @@ import pytest
 
 from synergy.model.process import Deployment
 from synergy.runtime.identity import start_time
-from synergy.supervisor import control, lock, proctable
+from synergy.supervisor import control, home_lock, proctable
 from synergy.supervisor.home_lock import HomeLock
 from synergy.supervisor.host import ProcessHost
 from synergy.supervisor.status import status
@@ -108,7 +108,7 @@ def test_start_returns_when_all_is_up_and_stop_leaves_nothing(home):
     report = start(home)
 
     assert report["outcome"] == "started"
-    assert lock.holder(home).pid == report["pid"]
+    assert home_lock.holder(home).pid == report["pid"]
     assert leaders(home) == {c["pid"] for c in report["changes"] if c["state"] == "running"}
     assert len(leaders(home)) == 4
     assert len(marked(home)) == 2 + 2 * 3
@@ -118,7 +118,7 @@ def test_start_returns_when_all_is_up_and_stop_leaves_nothing(home):
 
     assert (stopped.was_running, stopped.is_stopped, stopped.left) == (True, True, ())
     assert marked(home) == set()
-    assert lock.holder(home) is None
+    assert home_lock.holder(home) is None
     assert {o.state for o in observed(home)} == {"stopped"}
 
 
@@ -197,7 +197,7 @@ def test_a_store_that_cannot_be_reached_fails_the_start_with_its_reason(home):
     report = start(home)
 
     assert (report["outcome"], report["reason"]) == ("unreachable", "nobody answers")
-    assert lock.holder(home) is None
+    assert home_lock.holder(home) is None
 
 
 def test_a_daemon_that_fails_early_reports_its_error(home):
@@ -256,9 +256,9 @@ def test_the_lock_is_free_again_when_its_holder_is_gone(tmp_path):
 
     assert first.acquire()
     assert first.is_intact
-    assert lock.holder(tmp_path).pid == os.getpid()
+    assert home_lock.holder(tmp_path).pid == os.getpid()
     assert not second.acquire()
     first.release()
-    assert lock.holder(tmp_path) is None
+    assert home_lock.holder(tmp_path) is None
     assert second.acquire()
     second.release()
