@@ -1,4 +1,6 @@
-"""Cron lines in two dialects, and the local times that they match. Zones and summer time: `schedule.due`.
+"""Cron lines in two dialects, and the local times that they match.
+
+The due times of a schedule, with zone and summer time, are computed in `schedule.due`.
 
 Five fields are *Unix* cron: 0 and 7 are Sunday, and a day is due when *either* day field
 matches, unless one of the two begins with `*`. Six or seven fields are *Quartz*: seconds come
