@@ -106,5 +106,6 @@ def decode(line: bytes) -> Entry:
 
 
 def _cut(text: str) -> str:
-    shown = mask(text)
+    """The text without secrets, of bounded length, and without lone surrogates."""
+    shown = mask(text).encode(errors="backslashreplace").decode()
     return shown if len(shown) <= LONGEST else f"{shown[: LONGEST - 3]}..."

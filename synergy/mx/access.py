@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Annotated, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 from fastapi import Depends
 from starlette.requests import HTTPConnection
@@ -17,6 +17,9 @@ from starlette.requests import HTTPConnection
 from synergy.model.actor import Actor
 from synergy.mx.accounts.roles import LOCAL, Role
 from synergy.mx.problems import Forbidden, Unauthenticated
+
+if TYPE_CHECKING:
+    from synergy.mx.recording import Acts
 
 __all__ = [
     "EVENT_ROUTES",
@@ -42,12 +45,14 @@ class Person:
     """The authenticated sender of a request.
 
     `name` is "" for local access without login. `csrf` is the token that pages of the session send
-    back; "" without a session, because other requests need none.
+    back; "" without a session, because other requests need none. `via` says how the sender was
+    recognized; "" if not at all, for the few paths that programs on this machine may read.
     """
 
     name: str
     role: Role
     csrf: str = ""
+    via: str = ""
 
     def actor(self, reason: str = "") -> Actor:
         """The actor of a change, with its reason, for the journal."""
@@ -81,8 +86,12 @@ def _requires(role: Role) -> Callable[[HTTPConnection], Awaitable[Person]]:
         person = person_of(request)
         if person is None:
             raise Unauthenticated(LOG_IN)
+        acts: Acts = request.app.state.acts
         if not person.role.may(role):
-            raise Forbidden(f"this needs the role {role.value}; yours is {person.role.value}")
+            error = Forbidden(f"this needs the role {role.value}; yours is {person.role.value}")
+            await acts.refused(request, person, str(error))
+            raise error
+        await acts.begin(request, person)
         return person
 
     return check

@@ -30,6 +30,7 @@ from synergy.mx.protection.hosts import HostCheck
 from synergy.mx.protection.limits import BodyLimit, HeaderLimit
 from synergy.mx.protection.request_log import RequestLog
 from synergy.mx.protection.stream_shutdown import ShutdownSignal, StreamShutdown
+from synergy.mx.recording import ActResults, Acts
 from synergy.mx.request_metrics import RequestMetrics
 from synergy.mx.routing import Router, StrictRoute
 from synergy.mx.services import Services
@@ -43,6 +44,7 @@ COMPRESSED = 1024  # bytes from which responses are compressed
 def create_app(services: Services, authenticator: Authenticator) -> FastAPI:
     """The application."""
     shutdown = ShutdownSignal()
+    acts = Acts(services.audit_log, services.clock)
     app = FastAPI(
         title="Synergy",
         summary="A timetable for time-partitioned data processing",
@@ -53,13 +55,14 @@ def create_app(services: Services, authenticator: Authenticator) -> FastAPI:
         redirect_slashes=False,
         routes=_routes(),
         lifespan=_lifespan,
-        middleware=_middleware(services, authenticator, shutdown),
+        middleware=_middleware(services, authenticator, shutdown, acts),
     )
     app.router.route_class = StrictRoute
     app.state.services = services
     app.state.health = HealthCache(services.health, services.clock)
     app.state.authenticator = authenticator
     app.state.shutdown = shutdown
+    app.state.acts = acts
     error_responses.install(app)
     openapi.install(app)
     return app
@@ -81,12 +84,13 @@ def _routes() -> list[BaseRoute]:
 
 
 def _middleware(
-    services: Services, authenticator: Authenticator, shutdown: ShutdownSignal
+    services: Services, authenticator: Authenticator, shutdown: ShutdownSignal, acts: Acts
 ) -> list[Middleware]:
     """The middleware, outermost first."""
     return [
         Middleware(RequestMetrics, traffic=services.traffic, clock=services.clock),
         Middleware(RequestLog, clock=services.clock),
+        Middleware(ActResults, acts=acts),
         Middleware(SecurityHeaders),
         Middleware(GZipMiddleware, minimum_size=COMPRESSED, compresslevel=5),
         Middleware(error_responses.ErrorMiddleware),
@@ -94,7 +98,7 @@ def _middleware(
         Middleware(HeadMethod),
         Middleware(HeaderLimit),
         Middleware(HostCheck, names=authenticator.names),
-        Middleware(AuthMiddleware, authenticator=authenticator),
+        Middleware(AuthMiddleware, authenticator=authenticator, acts=acts),
         Middleware(CsrfProtection),
         Middleware(BodyLimit),
         Middleware(Idempotency, kept_answers=services.kept_answers, clock=services.clock),

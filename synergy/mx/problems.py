@@ -18,6 +18,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from synergy.errors import (
+    AuditLogUnavailable,
     ConfigurationError,
     InvalidValue,
     MessagingUnavailable,
@@ -97,10 +98,12 @@ STATUS: dict[type[SynergyError], int] = {
     MessagingUnavailable: 503,
     Unreachable: 503,
     AuthenticationUnavailable: 503,
+    AuditLogUnavailable: 503,
 }
 _UNAVAILABLE = {
     StorageUnavailable: "the store does not answer: try again later; /readyz has details",
     AuthenticationUnavailable: "authentication is unavailable; see the MX log",
+    AuditLogUnavailable: "the audit log is unavailable; see the MX log",
     MessagingUnavailable: "the bus does not answer: try again later; /readyz has details",
 }
 

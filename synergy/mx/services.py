@@ -14,6 +14,7 @@ from typing import Annotated, cast
 from fastapi import Depends, Request
 from prometheus_client import CollectorRegistry
 
+from synergy.audit_log.files import AuditLog
 from synergy.clock import Clock
 from synergy.commands.audits import store_audit
 from synergy.commands.bulk import Bulk
@@ -67,6 +68,7 @@ class Services:
     schedule_commands: ScheduleCommands
     process_commands: ProcessCommands
     logs: LogFiles
+    audit_log: AuditLog
     deployment: Deployment
     clock: Clock
     home: Path
@@ -108,6 +110,7 @@ class Services:
             schedule_commands=ScheduleCommands(store, bus, deployment, rules),
             process_commands=ProcessCommands(store, bus, deployment),
             logs=LogFiles(place.home, deployment),
+            audit_log=AuditLog(place.home, clock),
             deployment=deployment,
             clock=clock,
             home=place.home,

@@ -14,11 +14,11 @@ NAME = "Sitehourly"
 
 
 @pytest.fixture
-def logs(tmp_path, monkeypatch) -> Path:
-    """The log folder of the world, whose home is the current folder."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "logs").mkdir()
-    return tmp_path / "logs"
+def logs(world) -> Path:
+    """The log folder of the world."""
+    folder = world.home / "logs"
+    folder.mkdir()
+    return folder
 
 
 def line(number, level="info", **more):

@@ -93,6 +93,7 @@ SINGLE = {
     ("GET", "/api/openapi.json"): MONITORING,
     ("GET", "/schedules/new"): OPERATORS,
     ("GET", "/schedules/{name}/edit"): OPERATORS,
+    ("GET", "/api/v1/audit-log"): ADMINS,
     ("POST", "/api/v1/events"): PUBLISHERS,
     ("POST", "/api/v1/timetable/extend"): ADMINS,
     ("POST", "/api/v1/queues/dead/purge"): ADMINS,

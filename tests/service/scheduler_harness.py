@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
 from typing import Protocol
+from weakref import finalize
 
 from synergy.clock import SteppedClock
 from synergy.commands.bulk import Bulk, BulkRequest, BulkVerb, Range
@@ -96,6 +100,13 @@ class SchedulerHarness:
             runner.close()
         self._runners.clear()
 
+    @cached_property
+    def home(self) -> Path:
+        """A folder that goes with the harness."""
+        path = Path(mkdtemp(prefix="synergy-home-"))
+        finalize(self, rmtree, path)
+        return path
+
     def workplace(self, process: str, owner: str) -> Workplace:
         return Workplace(
             self.deployment.processes.get(process),
@@ -105,7 +116,7 @@ class SchedulerHarness:
             owner,
             self.stop,
             deployment=self.deployment,
-            home=Path(),
+            home=self.home,
             box="box",
             start_timeperiod=self.start,
         )

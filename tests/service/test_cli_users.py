@@ -155,8 +155,8 @@ def test_a_token_is_shown_once(commands, file, typed):
     assert (token["user"], token["scope"], token["name"], token["is_over"]) == (
         "anna", "events", "cron", False,
     )  # fmt: skip
-    user, role = users(file).bearer(secret, NOW)
-    assert (user.name, role.value) == ("anna", "events")
+    found, role = users(file).bearer(secret, NOW)
+    assert (found.user, role.value) == ("anna", "events")
     assert users(file).bearer(secret, NOW + timedelta(days=90)) is None
     assert users(file).bearer(secret, NOW + timedelta(days=89)) is not None
     commands.ok("user", "token", "--revoke", token["id"])

@@ -132,4 +132,5 @@ def test_no_text_is_longer_than_a_tail_and_no_password_stands_in_it() -> None:
     line = follow(None, NOW, act, "failed", "\U0001f4a3" * 300).line
     assert len(line) < files.TAIL / 2
     assert b"secret" not in line
+    assert follow(None, NOW, replace(ACT, who="\ud800"), "done").who == "\\ud800"
     assert decode(line).object["to"] == "mongodb://me:***@db/x"

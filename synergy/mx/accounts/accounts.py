@@ -64,14 +64,14 @@ class Accounts:
         found = self.users.bearer(secret, self.now)
         if found is None:
             raise Unauthenticated("token is unknown, expired or revoked")
-        user, role = found
-        return Person(user.name, role)
+        token, role = found
+        return Person(token.user, role, via=f"token {token.id} {token.name}".strip())
 
     def by_session(self, secret: str) -> Person | None:
         """The user of a session; None if it has ended."""
         with unavailable_if_refused():
             user = self._sessions.user_of(secret, self._user_of, self.now)
-        return None if user is None else Person(user.name, user.role, csrf_of(secret))
+        return None if user is None else Person(user.name, user.role, csrf_of(secret), "session")
 
     def is_password(self, name: str, password: str) -> bool:
         """Whether a user has this password; takes equally long for unknown names."""

@@ -65,7 +65,7 @@ class LocalAccess:
         """The holder of the token; raises Unauthenticated for another one."""
         if not self.is_token(secret):
             raise Unauthenticated("token is not that of the home")
-        return Person("", Role.ADMIN)
+        return Person("", Role.ADMIN, via="token of the home")
 
     def by_session(self, secret: str) -> Person | None:
         """The holder of a session; None if it has ended."""
@@ -73,7 +73,7 @@ class LocalAccess:
             user = self._sessions.user_of(
                 secret, lambda session: self._users.people.get(session.user), self._clock.now()
             )
-        return None if user is None else Person("", user.role, csrf_of(secret))
+        return None if user is None else Person("", user.role, csrf_of(secret), "session")
 
     def open_session(self) -> str:
         """The id of a new session, for the browser."""

@@ -65,14 +65,14 @@ class Users:
             raise NotFound("user", name, "launch.py user list shows them")
         return self.people[name]
 
-    def bearer(self, secret: str, now: datetime) -> tuple[User, Role] | None:
-        """The owner of a token and its role now; None if the token is not valid."""
+    def bearer(self, secret: str, now: datetime) -> tuple[Token, Role] | None:
+        """A token and its role now; None if it is not valid."""
         token = self.tokens.get(digest(secret))
         user = None if token is None else self.people.get(token.user)
         if token is None or user is None or token.expires_at <= now:
             return None
         role = token.scope.within(user.role)
-        return None if role is None else (user, role)
+        return None if role is None else (token, role)
 
     def with_user(self, user: User) -> Users:
         return replace(self, people={**self.people, user.name: user})

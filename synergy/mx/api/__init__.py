@@ -2,6 +2,7 @@
 
 from synergy.mx.api import (
     audit,
+    audit_log,
     boxes,
     events,
     gc,
@@ -37,6 +38,7 @@ ROUTERS: tuple[Router, ...] = (
     gc.router,
     queues.router,
     audit.router,
+    audit_log.router,
     journal.router,
     logs.router,
     units.router,

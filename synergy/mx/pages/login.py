@@ -71,7 +71,7 @@ def login(request: Request, form: LoginForm) -> Response:
         log_login(request, "login.failed", known)
         return login_form(request, next_, 401, name=name, wrong=WRONG)
     accounts.throttle.succeeded(*attempt)
-    log_login(request, "login.done", name)
+    note_login(request, name, "password")
     response = RedirectResponse(local_path(next_), 303)
     cookies.put(request, response, cookies.LOGIN, "", 0)
     _begin(request, response, accounts, name)
@@ -85,7 +85,7 @@ def _enter(request: Request, local: LocalAccess, token: str, next_: str) -> Resp
     if not local.is_token(token.strip()):
         log_login(request, "login.failed", "")
         return login_form(request, next_, 401, wrong="The token is incorrect.")
-    log_login(request, "login.done", "")
+    note_login(request, "", "token of the home")
     response = RedirectResponse(local_path(next_), 303)
     cookies.put(request, response, cookies.LOGIN, "", 0)
     replace_session(request, response, local.open_session())
@@ -201,6 +201,12 @@ def _account(request: Request, person: Person, status: int = 200, wrong: str = "
         ]
         values["users"] = list(users.people.values()) if shows_all else []
     return page(request, "account.html", status, wrong=wrong, **values)
+
+
+def note_login(request: Request, name: str, via: str, **more: str) -> None:
+    """Records a login, before it gives any access; raises AuditLogUnavailable."""
+    request.app.state.acts.logged_in(request, name, via)
+    log_login(request, "login.done", name, **more)
 
 
 def log_login(request: Request, event: str, name: str, **more: str) -> None:

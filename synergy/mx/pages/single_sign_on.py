@@ -23,6 +23,7 @@ from synergy.mx.pages.login import (
     address_of,
     log_login,
     login_form,
+    note_login,
     refuse_early,
     replace_session,
 )
@@ -84,7 +85,8 @@ def _finished(request: Request, secret: str, next_: str) -> Response:
             accounts.throttle.succeeded(*attempt)  # an outage is no guess
         return _failed(request, next_, error)
     accounts.throttle.succeeded(*attempt)
-    log_login(request, "login.done", identity.name, subject=identity.subject)
+    via = f"single sign-on as {identity.subject}"
+    note_login(request, identity.name, via, subject=identity.subject)
     response = page(request, "continue.html", to=next_, what=f"You are {identity.name}.")
     replace_session(request, response, accounts.open_external_session(sign_on, identity))
     return response

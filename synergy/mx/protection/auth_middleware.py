@@ -13,6 +13,7 @@ from synergy.mx.middleware import HttpMiddleware
 from synergy.mx.problems import Forbidden, Unauthenticated
 from synergy.mx.protection.csrf import SAFE
 from synergy.mx.protection.hosts import is_local
+from synergy.mx.recording import Acts
 
 PUBLIC = ("/login", "/login/oidc", "/login/oidc/callback")
 STATIC = "/static/"
@@ -32,9 +33,10 @@ class AuthMiddleware(HttpMiddleware):
     declared there (`mx.access`).
     """
 
-    def __init__(self, app: ASGIApp, authenticator: Authenticator) -> None:
+    def __init__(self, app: ASGIApp, authenticator: Authenticator, acts: Acts) -> None:
         super().__init__(app)
         self._authenticator = authenticator
+        self._acts = acts
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = HTTPConnection(scope)
@@ -42,7 +44,12 @@ class AuthMiddleware(HttpMiddleware):
         person = self._authenticator.person(request)
         request.state.person = person
         request.state.is_still = lambda: self._is_still(request, person)
-        _check(request, person)
+        try:
+            _check(request, person)
+        except Forbidden as error:
+            if person is not None:
+                await self._acts.refused(request, person, str(error))
+            raise
         await self.app(scope, receive, send)
 
     def _is_still(self, request: HTTPConnection, person: Person | None) -> bool:

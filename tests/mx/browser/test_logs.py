@@ -24,10 +24,9 @@ def line(number):
 
 
 @pytest.fixture
-def logs(tmp_path, monkeypatch):
-    """The log folder of the world, whose home is the current folder."""
-    monkeypatch.chdir(tmp_path)
-    folder = tmp_path / "logs"
+def logs(world):
+    """The log folder of the world."""
+    folder = world.home / "logs"
     folder.mkdir()
     half = LINES // 2
     (folder / f"{NAME}.log.1").write_bytes(b"".join(map(line, range(1, half + 1))))
