@@ -85,11 +85,8 @@ class Services:
         stream, activity = Stream(reads, clock), Activity(store, deployment, clock)
         audits = BackgroundAudit(reads.audit, clock, partial(store_audit, store))
         registry = CollectorRegistry()
-        for collector in (
-            DeploymentMetrics(reads, audits.standing, deployment, clock),
-            AgentMetrics(store),
-            activity,
-        ):
+        of_deployment = DeploymentMetrics(reads, audits.standing, deployment, clock)
+        for collector in (of_deployment, AgentMetrics(store), activity):
             registry.register(collector)
         return Services(
             reads=reads,
