@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from synergy.cli import exits, output
-from synergy.cli.options import JSON, Noun, argument, limit, positive
+from synergy.cli.options import JSON, Noun, argument, file_path, limit, positive
 
 if TYPE_CHECKING:
     from synergy.audit_log.chain import Verified
@@ -62,7 +61,7 @@ def run_head(arguments: argparse.Namespace) -> None:
 
 @NOUN.verb(
     "launch.py audit-log verify --head 1f0c...",
-    argument("file", metavar="FILE", nargs="*", type=Path, help="default: those of this box"),
+    argument("file", metavar="FILE", nargs="*", type=file_path, help="default: those of this box"),
     argument("--head", metavar="HASH", default="", help="the hash of an entry, kept elsewhere"),
     JSON,
 )

@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterable
 from inspect import cleandoc
+from pathlib import Path
 from typing import Any
 
 LARGEST = 10**15  # of any whole number that is given as an argument
@@ -95,6 +96,13 @@ def positive(text: str) -> int:
     if not (text.isascii() and text.isdigit() and 0 < int(text) <= LARGEST):
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number, 1 to {LARGEST:,}")
     return int(text)
+
+
+def file_path(text: str) -> Path:
+    """Parses the path of a file; an empty one would be the folder that the command runs in."""
+    if not text:
+        raise argparse.ArgumentTypeError("'' is not the path of a file")
+    return Path(text)
 
 
 def seconds(text: str) -> float:

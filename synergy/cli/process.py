@@ -98,6 +98,8 @@ def run_start(arguments: argparse.Namespace) -> int:
     """Have the supervisor of this box start a process."""
     if arguments.console:
         return _run_here(arguments)
+    if arguments.instance > 1:
+        raise InvalidValue("--instance needs --console: the supervisor starts all instances")
     _switch_here(arguments, is_on=True)
     return exits.DONE
 

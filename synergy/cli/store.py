@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 from contextlib import closing
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from synergy.cli import output, store_copy
-from synergy.cli.options import DRY_RUN, JSON, YES, Noun, argument
+from synergy.cli.options import DRY_RUN, JSON, YES, Noun, argument, file_path
 from synergy.cli.services import confirm, services
 from synergy.errors import InvalidValue, Refused
 from synergy.runtime.masking import mask
@@ -122,7 +121,7 @@ def _refuse_while_boxes_report(project: Project) -> None:
 
 @NOUN.verb(
     "launch.py store backup /backups/synergy-20261121.db",
-    argument("file", metavar="FILE", type=Path),
+    argument("file", metavar="FILE", type=file_path),
     JSON,
     DRY_RUN,
     records=("file",),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from synergy.cli import exits, output
 from synergy.cli.options import DRY_RUN, JSON, Verbs, argument
-from synergy.errors import Refused
+from synergy.errors import InvalidValue, Refused
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,7 +78,10 @@ def _url(given: str, option: str, project: Project) -> str:
     masking.also_know(secrets)
     if secrets and text is given:
         output.warn(f"other users of this machine see the password of {option}: use {option} @FILE")
-    return store_url(text, project.path, project.settings.home)
+    try:
+        return store_url(text, project.path, project.settings.home)
+    except InvalidValue as error:
+        raise InvalidValue(f"{option} {error}") from error
 
 
 def _asked(option: str) -> str:

@@ -6,7 +6,7 @@ import pytest
 
 from synergy.cli import exits
 from tests.records import everything
-from tests.service.commands import START, Commands
+from tests.service.commands import SESSIONS, START, Commands
 from tests.service.scheduler_harness import SchedulerHarness
 
 ENORMOUS = "9" * 23
@@ -146,6 +146,7 @@ process
 process show
 process start SingleSessionWorker --console --instance 3
 process start SiteDailyAggregator --console --instance 0
+process start SiteDailyAggregator --instance 99 --dry-run
 queue dead --limit ENORMOUS
 queue purge
 queue purge SingleSessionWorker --dead
@@ -225,6 +226,21 @@ def test_a_refused_command_gives_its_reason_and_changes_nothing(
     assert commands.out == ""
     assert "unexpected" not in commands.err
     assert everything(worked.store) == before
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("store", "backup", ""), "FILE: '' is not the path of a file"),
+        (("report", "site_daily", "--csv", ""), "--csv: '' is not the path of a file"),
+        (("store", "copy", "--from", "", "--to", "sqlite:///x.db"), "--from '': expected sqlite:"),
+        (("store", "copy", "--from", "sqlite:///x.db", "--to", ""), "--to '': expected sqlite:"),
+        (("process", "start", SESSIONS, "--instance", "99", "--dry-run"), "needs --console"),
+    ],
+)
+def test_an_empty_or_useless_value_is_named(commands, deployed, words, said):
+    assert commands.run(*words) == exits.USAGE
+    assert said in commands.err
 
 
 @pytest.mark.parametrize("trigger", ["", "every 0", "every 1h"])

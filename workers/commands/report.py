@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 from synergy.cli import output
+from synergy.cli.options import file_path
 from synergy.cli.services import services
 from workers.commands import collections
 from workers.commands.csv_file import write_csv
@@ -31,7 +31,9 @@ def add(subparsers: Any) -> None:
     parser.add_argument("--domain", help="only this site, or in rows of clients this client")
     shape = parser.add_mutually_exclusive_group()
     shape.add_argument("--json", action="store_true", help="all fields, as a list")
-    shape.add_argument("--csv", metavar="FILE", type=Path, help="into a file, which is replaced")
+    shape.add_argument(
+        "--csv", metavar="FILE", type=file_path, help="into a file, which is replaced"
+    )
     parser.set_defaults(run=run)
 
 
