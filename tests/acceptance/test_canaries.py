@@ -28,6 +28,7 @@ CLOUD = {
 }
 KEPT_BACK = {UNKNOWN: "canary-of-another-program"}
 SIGNING = ("whsec_Y2FuYXJ5LXNpZ25pbmc=", "canary-old-signing")
+OIDC = "canary-of-the-provider"
 HEADERS = {
     "Authorization": "Bearer canary-bearer",
     "X-Api-Key": "canary-header-key",
@@ -49,6 +50,7 @@ def canaries(home: Home) -> dict[str, str]:
         **KEPT_BACK,
         **{f"signing {n}": secret for n, secret in enumerate(SIGNING)},
         **{name: value.rpartition(" ")[2].rpartition("=")[2] for name, value in HEADERS.items()},
+        "client of the provider": OIDC,
         "option": OPTION,
         "path": PATH_SECRET,
         "password": "canary-basic",
@@ -85,6 +87,7 @@ def talked(module_homes, tmp_path_factory):
         home = module_homes(
             context="tests.acceptance.deployments.talkative",
             webhook_secrets=",".join(SIGNING),
+            mx_oidc_client_secret=OIDC,
             webhook_networks="127.0.0.0/8",
         )
         home.start()
