@@ -12,6 +12,7 @@ START_TIMEPERIOD = None  # first hour of the timetable; None: 48 hours before th
 MX_HOST = "127.0.0.1"
 MX_PORT = 5000
 MX_USERS_FILE = None  # the users of MX; needed if the host is not loopback
+MX_SESSION_IDLE = 30  # minutes without an open page, after which a session ends
 MX_NAMES = ""  # further host names of MX: "synergy.example.com, ops"
 MX_CERTIFICATE = None  # for TLS: the certificate chain; needs MX_KEY
 MX_KEY = None

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -194,6 +195,7 @@ def workplace(
         mx_names=settings.mx_names,
         mx_oidc=settings.mx_oidc,
         mx_tls=settings.mx_tls,
+        mx_session_idle=timedelta(minutes=settings.mx_session_idle),
     )
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from datetime import datetime
 
+    from synergy.config.settings import Settings
     from synergy.mx.accounts.users import Users, UsersFile
 
 ROLES = ("viewer", "operator", "admin")
@@ -150,6 +151,20 @@ def run_remove(arguments: argparse.Namespace) -> None:
     _show_change(arguments, {"user": name}, f"{name} is removed, with all tokens and sessions")
 
 
+@NOUN.verb("launch.py user logout anna", NAME, JSON, DRY_RUN, records=("name",))
+def run_logout(arguments: argparse.Namespace) -> None:
+    """End all sessions of a user, in all browsers; tokens stay valid."""
+    from synergy.mx.accounts.sessions import Sessions, sessions_file
+
+    file, _ = _users_file()
+    name, sessions = arguments.name, Sessions(sessions_file(_settings().home))
+    if not sessions.has(name):  # users of a login provider are not in the file
+        file.users.user(name)
+    if not arguments.dry_run:
+        sessions.end_all(name)
+    _show_change(arguments, {"user": name}, f"all sessions of {name} have ended")
+
+
 @NOUN.verb(
     """launch.py user token anna --scope operator --expires 30d --name backup
     launch.py user token --revoke 1f0c33ab""",
@@ -209,18 +224,21 @@ def _revoke(arguments: argparse.Namespace) -> None:
 
 
 def _users_file() -> tuple[UsersFile, datetime]:
-    """The users file of the settings, which may not exist yet, and the current instant.
-
-    The context is not read: a mistake there must not keep users from being changed.
-    """
-    from synergy.compose import HERE
-    from synergy.config.loader import load_settings
+    """The users file of the settings, which may not exist yet, and the current instant."""
     from synergy.mx.accounts.users import UsersFile
 
-    settings = load_settings(HERE, os.environ)
+    settings = _settings()
     if settings.mx_users_file is None:
         raise Refused(NO_FILE)
     return UsersFile(settings.mx_users_file), settings.clock.now()
+
+
+def _settings() -> Settings:
+    """The settings alone: a mistake in the context must not keep users from being changed."""
+    from synergy.compose import HERE
+    from synergy.config.loader import load_settings
+
+    return load_settings(HERE, os.environ)
 
 
 def _change(

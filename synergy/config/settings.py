@@ -22,11 +22,12 @@ class Settings:
     `start_timeperiod` is an hourly timeperiod; None means that of the first start, which the store
     holds. `mx_users_file` is None if MX has no login; the file may not exist. `mx_names` are host
     names of MX besides those of this machine; `mx_certificate` and `mx_key` are both None without
-    TLS. `mx_public_url` ends with a slash, and is "" if unknown; without `mx_oidc_issuer` there is
-    no single sign-on. `schedules_update` is `create` (missing declared schedules are created) or
-    `sync` (stored schedules follow the declaration). `webhook_networks` are private networks that
-    requests of schedules may reach, `webhook_plaintext` hosts and networks that webhooks may reach
-    by `http`; `webhook_secrets`, up to two, sign requests.
+    TLS; `mx_session_idle` is in minutes. `mx_public_url` ends with a slash, and is "" if unknown;
+    without `mx_oidc_issuer` there is no single sign-on. `schedules_update` is `create` (missing
+    declared schedules are created) or `sync` (stored schedules follow the declaration).
+    `webhook_networks` are private networks that requests of schedules may reach,
+    `webhook_plaintext` hosts and networks that webhooks may reach by `http`; `webhook_secrets`, up
+    to two, sign requests.
     """
 
     env: str
@@ -42,6 +43,7 @@ class Settings:
     mx_names: tuple[str, ...]
     mx_certificate: Path | None
     mx_key: Path | None
+    mx_session_idle: int
     mx_public_url: str
     mx_oidc_issuer: str
     mx_oidc_client_id: str

@@ -22,7 +22,7 @@ from synergy.engines import bus_engine, sqlite, stored
 from synergy.errors import InvalidValue
 from synergy.loopback import is_loopback
 from synergy.model.retention import DEFAULT, Retention
-from synergy.names import MX_HOST, MX_PORT
+from synergy.names import MX_HOST, MX_PORT, MX_SESSION_IDLE
 from synergy.schedule.format.literals import suggestion
 from synergy.timeperiod import Qualifier
 
@@ -31,6 +31,8 @@ Parsed = TypeVar("Parsed")
 
 _BOX_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", re.ASCII)
 _HOST = re.compile(r"[A-Za-z0-9:][A-Za-z0-9_.:-]*|\[[0-9A-Fa-f:.]+\]", re.ASCII)
+_PORTS = range(1, 65536)
+_IDLE = range(5, 721)  # minutes; the use of a session is noted once a minute
 _UPDATES = ("create", "sync")
 _ON_OFF = {"on": True, "off": False, True: True, False: False}
 
@@ -66,11 +68,12 @@ class _SettingsReader:
             context=self._context(),
             start_timeperiod=self._start_timeperiod(clock),
             mx_host=self._mx_host(users),
-            mx_port=self._mx_port(),
+            mx_port=self._number("mx_port", MX_PORT, _PORTS, "a port"),
             mx_users_file=users,
             mx_names=(*self._words("mx_names", mx.names), *oidc.names(public_url)),
             mx_certificate=self._tls_file("mx_certificate", "mx_key"),
             mx_key=self._tls_file("mx_key", "mx_certificate"),
+            mx_session_idle=self._number("mx_session_idle", MX_SESSION_IDLE, _IDLE, "minutes"),
             mx_public_url=public_url,
             mx_oidc_issuer=self._url("mx_oidc_issuer", oidc.issuer),
             mx_oidc_client_id=self._text("mx_oidc_client_id", ""),
@@ -177,15 +180,16 @@ class _SettingsReader:
             )
         return host
 
-    def _mx_port(self) -> int:
-        value = self._value("mx_port")
+    def _number(self, name: str, default: int, allowed: range, what: str) -> int:
+        """A whole number; `what` names its meaning in the message."""
+        value = self._value(name)
         if value is None:
-            return MX_PORT
+            return default
         text = "" if isinstance(value, bool) else str(value).strip()
-        if text.isascii() and text.isdigit() and 1 <= int(text) <= 65535:
+        if text.isascii() and text.isdigit() and len(text) < 10 and int(text) in allowed:
             return int(text)
-        self._mistake("mx_port", f"{value!r}: expected a port, 1 to 65535")
-        return MX_PORT
+        self._mistake(name, f"{value!r}: expected {what}, {allowed[0]} to {allowed[-1]}")
+        return default
 
     def _users_file(self) -> Path | None:
         text = self._text("mx_users_file", "")

@@ -96,9 +96,13 @@ class MX(Daemon):
 
 def _logins(workplace: Workplace) -> Accounts | LocalAccess:
     if workplace.mx_users_file is None:
-        return LocalAccess.at(workplace.home, workplace.clock)
+        return LocalAccess.at(workplace.home, workplace.clock, workplace.mx_session_idle)
     accounts = Accounts(
-        workplace.mx_users_file, workplace.home, workplace.clock, _sign_on(workplace)
+        workplace.mx_users_file,
+        workplace.home,
+        workplace.clock,
+        _sign_on(workplace),
+        workplace.mx_session_idle,
     )
     accounts.check()
     return accounts

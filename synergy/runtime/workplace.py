@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from datetime import timedelta
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from synergy.clock import Clock
 from synergy.messaging.protocol import Bus
 from synergy.model.process import Deployment, Process
 from synergy.model.retention import DEFAULT, Retention
-from synergy.names import MX_HOST, MX_PORT
+from synergy.names import MX_HOST, MX_PORT, MX_SESSION_IDLE
 from synergy.runtime.oidc_settings import OidcSettings
 from synergy.runtime.stop import Stop
 from synergy.storage.protocol import Store
@@ -54,6 +55,7 @@ class Workplace:
     mx_names: tuple[str, ...] = ()
     mx_tls: tuple[Path, Path] | None = None
     mx_oidc: OidcSettings | None = None
+    mx_session_idle: timedelta = timedelta(minutes=MX_SESSION_IDLE)
 
 
 class Daemon(ABC):

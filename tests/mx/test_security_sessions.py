@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -10,8 +11,10 @@ import pytest
 from synergy.mx.access import Role
 from synergy.mx.accounts.sessions import AHEAD, IDLE, LIFE, MOST, Session, Sessions
 from synergy.mx.accounts.users import User
+from synergy.mx.services import Services
 from tests.factories import NOW
-from tests.mx.secured_mx import PASSWORD, cookies_of, csrf_of, csrf_of_form
+from tests.mx.asking import TOKEN, Client, local_app
+from tests.mx.secured_mx import HERE, PASSWORD, base_of, cookies_of, csrf_of, csrf_of_form, log_in
 
 NEW = "nine quiet green otters"
 
@@ -63,19 +66,50 @@ def test_another_site_cannot_log_a_user_out(secured):
 
 def test_a_session_in_use_ends_after_12_hours(secured):
     client = secured.logged_in("vera")
-    for _ in range(11):
-        secured.world.clock.advance(3600)
+    for _ in range(12 * 3 - 1):
+        secured.world.clock.advance(20 * 60)
         assert client.get("/account").status_code == 200
-    secured.world.clock.advance(3600)
+    secured.world.clock.advance(20 * 60)
     assert client.get("/account").status_code == 303
 
 
-def test_an_unused_session_ends_after_two_hours(secured):
+def test_an_unused_session_ends_after_half_an_hour(secured):
     client = secured.logged_in("vera")
-    secured.world.clock.advance(2 * 3600 - 1)
+    secured.world.clock.advance(30 * 60 - 1)
     assert client.get("/account").status_code == 200
-    secured.world.clock.advance(2 * 3600)
+    secured.world.clock.advance(30 * 60)
     assert client.get("/account").status_code == 303
+
+
+def test_the_settings_say_when_an_unused_session_ends(tmp_path):
+    sessions = Sessions(tmp_path / "sessions.json", timedelta(minutes=5))
+    made = sessions.open(OTTO, NOW)
+    assert sessions.user_of(made, otto_of, NOW + timedelta(minutes=4)) == OTTO
+    assert sessions.user_of(made, otto_of, NOW + timedelta(minutes=9)) is None
+
+
+def test_all_sessions_of_a_user_end_at_once(secured):
+    here, there = (secured.logged_in("vera") for _ in range(2))
+    other, program = secured.logged_in("otto"), secured.bearer("vera", Role.VIEWER)
+    assert here.post("/account/sessions/end", data={"csrf": "x"}).status_code == 403
+    assert there.get("/account").status_code == 200
+    answer = here.post("/account/sessions/end", data={"csrf": csrf_of(here)})
+    assert (answer.status_code, answer.headers["location"]) == (303, "/login")
+    for ended in (here, there):
+        assert ended.get("/account").status_code == 303
+    assert other.get("/account").status_code == 200
+    assert program.get("/account").status_code == 200
+    assert program.post("/account/sessions/end").status_code == 404
+
+
+def test_sessions_of_the_token_of_the_home_end_at_once(world, tmp_path):
+    place = replace(world.workplace("", "mx"), deployment=world.deployment)
+    app = local_app(Services.at(place), is_own=False, home=tmp_path)
+    clients = [Client(app, HERE, base_url=base_of(HERE), follow_redirects=False) for _ in range(2)]
+    for client in clients:
+        assert log_in(client, "", TOKEN).status_code == 303
+    clients[0].post("/account/sessions/end", data={"csrf": csrf_of(clients[0])})
+    assert [client.get("/account").status_code for client in clients] == [303, 303]
 
 
 def test_sessions_survive_a_restart(secured):
@@ -177,7 +211,7 @@ def session(created, seen):
 
 
 def test_a_clock_that_was_ahead_makes_no_lasting_session():
-    assert session(NOW + timedelta(days=400), NOW).has_ended(NOW)
-    assert session(NOW - IDLE, NOW + LIFE).has_ended(NOW)
-    assert not session(NOW + AHEAD, NOW + AHEAD).has_ended(NOW)
-    assert session(NOW - LIFE, NOW).has_ended(NOW)
+    assert session(NOW + timedelta(days=400), NOW).has_ended(NOW, IDLE)
+    assert session(NOW - IDLE, NOW + LIFE).has_ended(NOW, IDLE)
+    assert not session(NOW + AHEAD, NOW + AHEAD).has_ended(NOW, IDLE)
+    assert session(NOW - LIFE, NOW).has_ended(NOW, IDLE)

@@ -11,8 +11,10 @@ from datetime import timedelta
 import pytest
 from argon2 import PasswordHasher
 
+from synergy.cli import exits
 from synergy.mx.accounts import passwords
 from synergy.mx.accounts.passwords import is_correct
+from synergy.mx.accounts.sessions import Sessions, sessions_file
 from synergy.mx.accounts.users import UsersFile
 from tests.service.commands import NOW
 
@@ -161,6 +163,20 @@ def test_a_token_is_shown_once(commands, file, typed):
     assert users(file).bearer(secret, NOW + timedelta(days=89)) is not None
     commands.ok("user", "token", "--revoke", token["id"])
     assert users(file).bearer(secret, NOW) is None
+
+
+def test_all_sessions_of_a_user_are_ended(commands, file, typed):
+    for name in ("anna", "bert"):
+        add(commands, typed, name)
+    sessions = Sessions(sessions_file(commands.home))
+    for user in users(file).people.values():
+        sessions.open(user, NOW)
+    commands.ok("user", "logout", "anna", "--dry-run")
+    assert sessions.has("anna")
+    assert commands.ok("user", "logout", "anna") == "all sessions of anna have ended\n"
+    assert not sessions.has("anna")
+    assert sessions.has("bert")
+    assert commands.run("user", "logout", "nobody") == exits.NOT_FOUND
 
 
 def test_tokens_are_removed_with_their_user(commands, file, typed):

@@ -16,6 +16,7 @@ from synergy.model.operation import OperationState
 from synergy.model.retention import DEFAULT, Retention, spelled
 from synergy.model.schedule import RunState
 from synergy.mx.accounts import sessions
+from synergy.names import MX_SESSION_IDLE
 from synergy.runtime import logs
 from synergy.scheduler import retention as pruning
 from synergy.scheduler.retention import SWEEP_EVERY_SECONDS, Pruner
@@ -225,13 +226,16 @@ def test_the_documentation_names_the_bounds_of_everything_else() -> None:
     )
     lines, longest = f"{work_log.MOST_LINES:,} lines", f"of {work_log.LONGEST_LINE:,} characters"
     assert documented["the log of a unit"] == f"{lines} of each attempt, {longest} at most"
-    assert documented["the output of a command"] == f"its last {command.KEPT} lines"
+    assert (
+        documented["the output of a command"]
+        == f"the last {command.KEPT} lines of standard output, and of standard error"
+    )
     bytes_kept = f"{request.KEPT:,} bytes of each body at most"
     assert (
         documented["answers to a delivery, in its run"]
         == f"the last {ANSWERS_KEPT}, with {bytes_kept}"
     )
-    life, idle = spelled(sessions.LIFE), spelled(sessions.IDLE)
+    life, idle = spelled(sessions.LIFE), f"{MX_SESSION_IDLE} minutes"
     assert documented["sessions of MX"] == (
         f"{life}, or {idle} without a request; {sessions.MOST} of each user"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 import secrets
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from hmac import compare_digest
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ from synergy.clock import Clock
 from synergy.errors import Refused
 from synergy.mx.access import Person
 from synergy.mx.accounts import passwords
-from synergy.mx.accounts.sessions import Session, Sessions, csrf_of
+from synergy.mx.accounts.sessions import IDLE, Session, Sessions, csrf_of, sessions_file
 from synergy.mx.accounts.throttle import Throttle
 from synergy.mx.accounts.users import User, Users, UsersFile
 from synergy.mx.problems import Unauthenticated, unavailable_if_refused
@@ -33,12 +33,17 @@ class Accounts:
     """
 
     def __init__(
-        self, users_file: Path, home: Path, clock: Clock, sign_on: OidcClient | None = None
+        self,
+        users_file: Path,
+        home: Path,
+        clock: Clock,
+        sign_on: OidcClient | None = None,
+        idle: timedelta = IDLE,
     ) -> None:
         self.sign_on = sign_on
         self.throttle = Throttle(clock)
         self._file = UsersFile(users_file)
-        self._sessions = Sessions(home / "mx" / "sessions.json")
+        self._sessions = Sessions(sessions_file(home), idle)
         self._clock = clock
 
     def check(self) -> None:
@@ -107,6 +112,11 @@ class Accounts:
         """Ends a session, if it exists."""
         with unavailable_if_refused():
             self._sessions.end(secret)
+
+    def end_sessions(self, name: str) -> None:
+        """Ends all sessions of a user."""
+        with unavailable_if_refused():
+            self._sessions.end_all(name)
 
     def set_password(self, name: str, password: str) -> None:
         """Changes a password, which ends all sessions of the user; raises InvalidValue."""

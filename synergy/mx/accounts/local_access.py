@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from hmac import compare_digest
 from pathlib import Path
 from typing import Self
@@ -17,7 +17,7 @@ from synergy.clock import Clock
 from synergy.errors import Refused
 from synergy.mx.access import Person
 from synergy.mx.accounts.roles import Role
-from synergy.mx.accounts.sessions import Sessions, csrf_of
+from synergy.mx.accounts.sessions import IDLE, Sessions, csrf_of, sessions_file
 from synergy.mx.accounts.users import PREFIX, User, Users, digest
 from synergy.mx.problems import Unauthenticated, unavailable_if_refused
 from synergy.mx.protection.peers import is_own_user
@@ -49,12 +49,12 @@ class LocalAccess:
         self._users = Users({user.name: user})
 
     @classmethod
-    def at(cls, home: Path, clock: Clock) -> Self:
+    def at(cls, home: Path, clock: Clock, idle: timedelta = IDLE) -> Self:
         """Access to the MX of a home, whose token is created if there is none.
 
         Raises Refused if the files in the home cannot be trusted or written.
         """
-        sessions = Sessions(home / "mx" / "sessions.json")
+        sessions = Sessions(sessions_file(home), idle)
         sessions.check()
         return cls(_token(local_token(home)), sessions, clock)
 
@@ -84,6 +84,11 @@ class LocalAccess:
         """Ends a session, if it exists."""
         with unavailable_if_refused():
             self._sessions.end(secret)
+
+    def end_sessions(self, name: str) -> None:
+        """Ends all sessions of a user."""
+        with unavailable_if_refused():
+            self._sessions.end_all(name)
 
 
 def _token(path: Path) -> str:

@@ -16,14 +16,20 @@ from typing import Any
 from synergy.mx.accounts.private_file import PrivateFile
 from synergy.mx.accounts.roles import Role
 from synergy.mx.accounts.users import User, digest
+from synergy.names import MX_SESSION_IDLE
 
 LIFE = timedelta(hours=12)
-IDLE = timedelta(hours=2)
+IDLE = timedelta(minutes=MX_SESSION_IDLE)
 TOUCH = timedelta(minutes=1)  # precision of the time of last use
 AHEAD = timedelta(minutes=5)  # that a session may be in the future, after the clock was set back
 MOST = 20  # sessions of one user; the oldest are dropped
 
 _Kept = tuple["Session", ...]
+
+
+def sessions_file(home: Path) -> Path:
+    """The file in a home that holds the sessions."""
+    return home / "mx" / "sessions.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +46,16 @@ class Session:
     seen_at: datetime
     role: Role | None = None
 
-    def has_ended(self, now: datetime) -> bool:
+    def has_ended(self, now: datetime, idle: timedelta) -> bool:
         is_ahead = max(self.created_at, self.seen_at) > now + AHEAD  # it would last too long
-        return is_ahead or now >= self.created_at + LIFE or now >= self.seen_at + IDLE
+        return is_ahead or now >= self.created_at + LIFE or now >= self.seen_at + idle
 
 
 class Sessions:
-    """All sessions. May be used by several threads, and several MX."""
+    """All sessions, which end when unused for `idle`. For several threads, and several MX."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, idle: timedelta = IDLE) -> None:
+        self._idle = idle
         self._file: PrivateFile[_Kept] = PrivateFile(path, (), _decode, _encode)
 
     def check(self) -> None:
@@ -65,7 +72,7 @@ class Sessions:
         session = Session(digest(secret), user.name, user.stamp, now, now, role)
 
         def add(kept: _Kept) -> _Kept:
-            alive = [each for each in kept if not each.has_ended(now)]
+            alive = [each for each in kept if not each.has_ended(now, self._idle)]
             own = [each for each in alive if each.user == user.name]
             outdated = [each for each in own if each.stamp != user.stamp]
             gone = sorted(own, key=lambda each: each.created_at)[: max(len(own) - MOST + 1, 0)]
@@ -84,7 +91,9 @@ class Sessions:
         id_ = digest(secret)
         session = next((each for each in self._file.read() if each.id == id_), None)
         user = None if session is None else find(session)
-        if session is None or user is None or session.has_ended(now) or session.stamp != user.stamp:
+        if session is None or user is None or session.stamp != user.stamp:
+            return None
+        if session.has_ended(now, self._idle):
             return None
         if now - session.seen_at >= TOUCH:
             self._file.change(lambda kept: _touched(kept, id_, now))
@@ -94,6 +103,14 @@ class Sessions:
         """Ends a session, if it exists."""
         id_ = digest(secret)
         self._file.change(lambda kept: tuple(each for each in kept if each.id != id_))
+
+    def has(self, user: str) -> bool:
+        """Whether a user has sessions."""
+        return any(each.user == user for each in self._file.read())
+
+    def end_all(self, user: str) -> None:
+        """Ends all sessions of a user."""
+        self._file.change(lambda kept: tuple(each for each in kept if each.user != user))
 
 
 def csrf_of(secret: str) -> str:

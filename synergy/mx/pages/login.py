@@ -95,8 +95,21 @@ def _enter(request: Request, local: LocalAccess, token: str, next_: str) -> Resp
 @router.post("/logout")
 def logout(request: Request, person: Viewer, _: Form) -> Response:
     """Ends the session."""
-    response = RedirectResponse("/login", 303)
     _logins(request).end_session(cookies.read(request, cookies.SESSION) or "")
+    return _logged_out(request, person)
+
+
+@router.post("/account/sessions/end")
+def end_sessions(request: Request, person: Viewer, _: Form) -> Response:
+    """Ends all sessions of the user, in all browsers."""
+    if not person.csrf:
+        raise NotFound("session", person.name or "local", "only a browser has sessions to end")
+    _logins(request).end_sessions(person.name)
+    return _logged_out(request, person)
+
+
+def _logged_out(request: Request, person: Person) -> Response:
+    response = RedirectResponse("/login", 303)
     cookies.put(request, response, cookies.SESSION, "", 0)
     log_login(request, "login.ended", person.name)
     return response
