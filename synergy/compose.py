@@ -152,10 +152,8 @@ def prepare_bus(project: Project) -> None:
 
 def empty_bus(project: Project) -> None:
     """Deletes all waiting messages; the store must exist."""
-    with (
-        closing(open_url(project.settings.store)) as store,
-        closing(open_bus(project, store)) as bus,
-    ):
+    url = project.settings.store
+    with closing(open_url(url)) as store, closing(open_bus(project, store)) as bus:
         for queue in project.queues:
             bus.purge(queue)
 
