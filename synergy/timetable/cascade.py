@@ -3,7 +3,8 @@
 When a job is started over, all results made from its result are wrong until they are made again:
 that of its parent, which sums up its children, those of the jobs that depend on it, and all results
 made from these. A reprocess and late data therefore climb: to ancestors, to dependants, and from
-each of them on. Embryos are passed without a change, because they have no result that could be wrong.
+each of them on. Embryos are passed without a change, because they have no result that could be
+wrong.
 
 When a job is skipped, its inputs have no other reason to run, and its outputs cannot be made. A
 skip therefore descends: to the job's descendants, to its dependants, and to the descendants of
