@@ -37,6 +37,7 @@ FIRST_MODULES = (
     "timetable_keys",
     "timetable_pointer",
     "tree_model",
+    "visible_text",
 )
 """Scripts that draw the calendar, listed so that the browser loads them in parallel."""
 
