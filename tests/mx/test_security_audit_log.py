@@ -66,6 +66,15 @@ def test_a_change_is_recorded_with_its_sender_and_result(secured, log):
     assert (begun.result, done.result, done.detail, done.of) == ("begun", "done", "200", begun.seq)
 
 
+def test_a_token_is_recorded_with_its_name(secured, log):
+    client = secured.bearer("otto", Role.OPERATOR)
+    (token,) = secured.book.users.tokens.values()
+    named = replace(token, name="nightly backup")
+    secured.book.change(lambda users: users.with_token(named))
+    client.patch(OFF, json={"is_on": False})
+    assert entries(log)[-1].via == f"token {token.id} nightly backup"
+
+
 def test_every_change_that_a_route_lets_in_is_recorded(secured, log):
     """Also one that the route then refuses, as most of these are, which have no body."""
     for method, path in changing(secured.app):

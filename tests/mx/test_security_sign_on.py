@@ -9,6 +9,8 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 from joserfc.jwk import ECKey
 
+from synergy.audit_log.files import AuditLog
+from synergy.clock import SystemClock
 from tests.mx.sign_on_kit import (
     CALLBACK,
     NOT_VALID,
@@ -37,6 +39,13 @@ def test_a_user_of_the_provider_logs_in(mx, provider, caplog):
     assert '<p class="badge">operator</p>' in browser.get("/account").text
     (done,) = [each for each in caplog.records if getattr(each, "event", "") == "login.done"]
     assert (done.person, done.client, done.subject) == ("oidc:anna", "127.0.0.1", "u-1")
+
+
+def test_a_login_at_the_provider_is_in_the_audit_log(mx, provider, tmp_path):
+    Browser(mx).log_in()
+    (login,) = AuditLog(tmp_path, SystemClock()).newest()
+    assert (login.who, login.via) == ("oidc:anna", "single sign-on as u-1")
+    assert (login.action, login.result) == ("GET /login/oidc/callback", "done")
 
 
 def test_the_request_to_the_provider_has_state_nonce_and_pkce(mx, provider):
