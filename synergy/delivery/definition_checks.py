@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from synergy.delivery.addresses import AddressRules, literal
-from synergy.delivery.headers import check_content_type, check_headers
+from synergy.delivery.headers import check_content_type, check_headers, secrets_in
 from synergy.delivery.target import TargetKind, parse_target, split_exchange, split_webhook
 from synergy.model.process import Process
 from synergy.schedule.check_context import Known
@@ -16,7 +16,7 @@ def known(processes: Mapping[str, Process | None]) -> Known:
 
     A process that is None was declared, but is invalid; that was reported already.
     """
-    return Known(processes, parse_target, check_headers, check_content_type)
+    return Known(processes, parse_target, check_headers, check_content_type, secrets_in)
 
 
 def refusal(url: str, rules: AddressRules) -> str:

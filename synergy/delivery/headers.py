@@ -93,6 +93,16 @@ def check_secrets(secrets: Sequence[str]) -> None:
             raise InvalidValue(f"signing secrets: what follows {_WHSEC} is not base64") from None
 
 
+def secrets_in(text: str) -> tuple[str, ...]:
+    """The secrets of a text: one, or the new and the old one, separated by a comma.
+
+    Raises InvalidValue for secrets that cannot be used; the message does not quote them.
+    """
+    secrets = tuple(word.strip() for word in text.split(",") if word.strip())
+    check_secrets(secrets)
+    return secrets
+
+
 def about(request: Request) -> dict[str, str]:
     """The metadata for all kinds of receivers; raises InvalidValue for the user's headers."""
     check_headers(request.headers)
@@ -106,10 +116,13 @@ def about(request: Request) -> dict[str, str]:
 
 
 def of_webhook(request: Request, now: datetime, secrets: Sequence[str]) -> dict[str, str]:
-    """All headers except those that the connection sets; raises InvalidValue."""
+    """All headers except those that the connection sets; raises InvalidValue.
+
+    The secrets of the request, if it has any, sign it in place of these `secrets`.
+    """
     metadata = about(request)
     timestamp = str(int(now.timestamp()))
-    signed = signature(secrets, metadata[KEY], timestamp, request.body)
+    signed = signature(request.secrets or secrets, metadata[KEY], timestamp, request.body)
     has_accept = any(name.lower() == "accept" for name in request.headers)
     return {
         **({} if has_accept else {"Accept": "*/*"}),

@@ -38,6 +38,7 @@ class Request:
 
     `key` is the same for all attempts of a run, so that a receiver can recognise repetitions;
     `attempt` counts from 1. `headers` are the user's own. An empty `content_type` means JSON.
+    `secrets` sign a webhook in place of those of the deployment.
     """
 
     target: Target
@@ -48,6 +49,7 @@ class Request:
     scheduled_at: datetime
     schedule: str
     attempt: int
+    secrets: tuple[str, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

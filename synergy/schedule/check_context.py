@@ -39,6 +39,7 @@ class Known:
     parse_target: Callable[[str], object] | None = None
     check_headers: Callable[[Mapping[str, str]], object] | None = None
     check_content_type: Callable[[str], object] | None = None
+    check_signing_secret: Callable[[str], object] | None = None
 
     def check_program(self, name: str, location: Location) -> None:
         """Records a mistake unless a schedule may run this process."""

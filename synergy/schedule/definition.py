@@ -205,12 +205,17 @@ class WorkerProgram:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryProgram:
-    """A request that is sent to a target; `payload` may be a template."""
+    """A request that is sent to a target; `payload` may be a template.
+
+    `signing_secret` signs requests to webhooks in place of the deployment's secrets: one, or a new
+    and an old one, separated by a comma.
+    """
 
     target: str
     payload: str = ""
     content_type: str = "application/json"
     headers: Mapping[str, str] = field(default_factory=dict)
+    signing_secret: str = field(default="", repr=False)
 
 
 Program = WorkerProgram | DeliveryProgram

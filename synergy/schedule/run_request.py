@@ -19,6 +19,7 @@ def request_of(run: Run, definition: Definition) -> dict[str, object]:
         "content_type": program.content_type,
         "headers": dict(program.headers),
         "budget": definition.budget.total_seconds(),
+        **({"signing_secret": program.signing_secret} if program.signing_secret else {}),
         **_body(program, run, definition),
     }
 

@@ -41,6 +41,14 @@ def test_a_hidden_secret_stays_with_its_host(target):
     assert kept(sent, PRESENT) == hook(target, Authorization="Bearer geheim")
 
 
+def test_a_signing_secret_stays_with_its_host():
+    present = {"target": "https://receiver.example/a", "signing_secret": "geheim"}
+    same = {"target": "https://receiver.example/b", "signing_secret": HIDDEN}
+    other = {"target": "https://attacker.example/a", "signing_secret": HIDDEN}
+    assert kept(same, present) == same | {"signing_secret": "geheim"}
+    assert kept(other, present) == other
+
+
 # Much that is wrong
 
 

@@ -18,6 +18,7 @@ HOOK = {
     "target": "https://receiver.example:8443/canary-path?q=canary-query",
     "headers": {"X-Plain": "canary-header"},
     "payload": "canary-payload ${canary-payload}",
+    "signing_secret": "canary-secret",
     "trigger": "cron 0 2 * * *",
 }
 LONG = {**HOOK, "name": "long", "payload": "canary-payload " * 10_000}
@@ -63,6 +64,7 @@ def test_viewers_see_no_part_of_a_request_that_may_be_secret(harness, tmp_path):
     viewer, operator = mx.bearer("vera", Role.VIEWER), mx.bearer("otto", Role.OPERATOR)
     for run, schedule in zip(runs, ("hook", "long"), strict=True):
         seen = everything(mx.app, viewer, run, schedule)
+        assert "canary-secret" not in str(seen)
         assert {name: path for path, text in seen.items() for name in HIDDEN if name in text} == {}
         for path in (f"/api/v1/runs/{run}", f"/api/v1/schedules/{schedule}"):
             assert "https://receiver.example:8443/***" in seen[path]

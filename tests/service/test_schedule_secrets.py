@@ -11,6 +11,7 @@ from synergy.delivery.request import sent
 from synergy.queries.schedules.reads import ScheduleReads
 from synergy.queries.schedules.redaction import kept, shown
 from synergy.runtime.masking import mask
+from synergy.schedule.check_context import InvalidDefinition
 from tests.service.agent_harness import NOW, TARGET
 from tests.service.schedule_kit import ALICE, AT_NOON, SECRET
 
@@ -85,3 +86,66 @@ def test_a_routing_key_is_no_secret():
     assert mask(url) == (
         "amqp://host/vhost?exchange=e&routing_key=orders&X-Api-Key=***&key=***&monkey=b"
     )
+
+
+HOOK = {
+    "name": "hook", "target": "https://receiver.example/a", "trigger": "every 60",
+    "signing_secret": "whsec_c2VjcmV0LW9uZQ==, secret-two",
+}  # fmt: skip
+
+
+def test_a_signing_secret_is_never_shown(agents, reads):
+    def echo(request):
+        return replace(sent(200), body=f"signed with {request.secrets}")
+
+    member = agents.member(receiver=echo)
+    agents.actions.create(HOOK, ALICE, NOW)
+    id_ = agents.actions.trigger("hook", ALICE, NOW)
+    member.rest()
+    everything = as_json([reads.show_schedule("hook"), reads.run(id_), reads.preview("hook")])
+    assert "signed with" in everything
+    assert "c2VjcmV0LW9uZQ" not in everything
+    assert "secret-two" not in everything
+    assert reads.show_schedule("hook").definition["signing_secret"] == "***"
+    assert reads.run(id_).request["signing_secret"] == "***"
+
+
+def test_a_schedule_signs_with_its_own_secret(agents):
+    member = agents.member()
+    agents.actions.create(HOOK, ALICE, NOW)
+    agents.actions.create({**HOOK, "name": "bare", "signing_secret": None}, ALICE, NOW)
+    for name in ("hook", "bare"):
+        agents.actions.trigger(name, ALICE, NOW)
+    member.rest()
+    secrets = {request.schedule: request.secrets for request in member.sender.requests}
+    assert secrets == {"hook": ("whsec_c2VjcmV0LW9uZQ==", "secret-two"), "bare": ()}
+
+
+def test_an_edit_keeps_a_hidden_signing_secret_unless_the_host_changes(agents, reads):
+    agents.actions.create(HOOK, ALICE, NOW)
+    shown_one = {**reads.show_schedule("hook").definition, "payload": "changed"}
+    agents.actions.replace("hook", shown_one, ALICE, NOW)
+    (row,) = agents.store.schedules.get(["hook"])
+    assert row.definition["signing_secret"] == HOOK["signing_secret"]
+    moved = {**shown_one, "target": "https://other.example/a"}
+    with pytest.raises(InvalidDefinition, match=r"signing_secret: .*write it out"):
+        agents.actions.replace("hook", moved, ALICE, NOW)
+    agents.actions.replace("hook", {**moved, "signing_secret": "another"}, ALICE, NOW)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"signing_secret": "geheim1,geheim2,geheim3"}, "two at most"),
+        ({"signing_secret": "whsec_geheim!"}, "is not base64"),
+        ({"signing_secret": "***"}, "write it out"),
+        ({"target": "amqps://h/v?exchange=e"}, "only webhooks are signed"),
+        ({"target": None, "process": "Report"}, "it goes with target"),
+    ],
+)
+def test_a_signing_secret_that_cannot_be_used_is_refused(agents, change, reason):
+    with pytest.raises(InvalidDefinition) as refused:
+        agents.actions.create({**HOOK, **change}, ALICE, NOW)
+    assert reason in str(refused.value)
+    assert "geheim" not in str(refused.value)
+    assert "secret-two" not in str(refused.value)

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from random import Random
 
+from synergy.delivery.headers import secrets_in
 from synergy.delivery.request import JSON, Request, Response, SendOutcome
 from synergy.delivery.retry import BUDGET_SECONDS, next_attempt
 from synergy.delivery.target import Target, parse_target
@@ -44,6 +45,7 @@ def request_of(run: Run, payloads: Payloads) -> Request:
         scheduled_at=run.due_at,
         schedule=run.schedule,
         attempt=run.attempt,
+        secrets=secrets_in(str(asked.get("signing_secret", ""))),
     )
 
 

@@ -46,6 +46,7 @@ FIELDS: dict[str, Any] = {
     "payload": {"description": "a text, which may be a template, or any other value"},
     "content_type": _TEXT,
     "headers": _TEXTS,
+    "signing_secret": {**_TEXT, "maxLength": 1000, "description": "signs requests to a webhook"},
     "budget": _DURATION,
     "trigger": {
         "oneOf": [

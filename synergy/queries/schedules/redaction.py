@@ -16,6 +16,8 @@ SHORTEST = 4  # characters of a secret that is searched for in texts: shorter on
 
 _SECRET = re.compile(r"auth|cookie|token|secret|passw|api-?key|signature|credential", re.IGNORECASE)
 _HIDDEN_IN_URL = re.compile(r"[:=/]\*{3}(?=[@&]|$)")
+SIGNING_SECRET = "signing_secret"
+_OF_RECEIVER = ("headers", SIGNING_SECRET)  # fields whose secrets are meant for one receiver
 _URLS = ("target",)  # fields that hold a URL
 
 
@@ -36,6 +38,8 @@ def _field(name: str, value: object) -> object:
         }
     if name in _URLS and isinstance(value, str):
         return mask(value)
+    if name == SIGNING_SECRET and value:
+        return HIDDEN
     return shown(value)
 
 
@@ -48,6 +52,7 @@ def secrets_of(request: Mapping[str, object]) -> frozenset[str]:
         if _SECRET.search(str(header))
     ]
     words = [word for value in values for word in (value, value.rpartition(" ")[2])]
+    words += [word.strip() for word in str(request.get(SIGNING_SECRET, "")).split(",")]
     if isinstance(target, str):
         words += [found[0].partition("=")[2] for found in OPTION.finditer(target)]
     return frozenset(word for word in words if len(word) >= SHORTEST)
@@ -76,6 +81,8 @@ def hidden(program: Program) -> list[str]:
     if not isinstance(program, DeliveryProgram):
         return []
     found = [f"headers: {name}" for name, value in program.headers.items() if value == HIDDEN]
+    if program.signing_secret == HIDDEN:
+        found.append(SIGNING_SECRET)
     if mask(program.target) == program.target and _HIDDEN_IN_URL.search(program.target):
         found.append("target")
     return [f"{place}: {HIDDEN} is shown in the place of a secret: write it out" for place in found]
@@ -84,13 +91,13 @@ def hidden(program: Program) -> list[str]:
 def kept(sent: object, present: object) -> object:
     """The sent value, with `***` replaced by the present value of the same place.
 
-    Headers are not restored if the target has another receiver: a user who may not see a secret
-    must not be able to send it elsewhere either.
+    Headers and the signing secret are not restored if the target has another receiver: a user who
+    may not see a secret must not be able to send it elsewhere either.
     """
     if isinstance(sent, Mapping) and isinstance(present, Mapping):
         is_moved = _receiver(sent.get("target")) != _receiver(present.get("target"))
         return {
-            name: value if is_moved and name == "headers" else kept(value, present.get(name))
+            name: value if is_moved and name in _OF_RECEIVER else kept(value, present.get(name))
             for name, value in sent.items()
         }
     if not isinstance(sent, str) or not isinstance(present, str) or HIDDEN not in sent:

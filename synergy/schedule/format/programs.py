@@ -24,7 +24,7 @@ _DEEPEST = 64
 _LARGEST_NUMBER = 2**63
 _PLACEHOLDER = re.compile(r"\$\{[^{}]*\}")
 _OF_PROCESS = ("arguments",)
-_OF_TARGET = ("payload", "content_type", "headers")
+_OF_TARGET = ("payload", "content_type", "headers", "signing_secret")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +75,21 @@ def _delivery(fields: FieldReader, known: Known) -> DeliveryProgram:
     for name, value in headers.items():
         _refuse_placeholders(fields.location.at("headers").at(name), value)
     _check(known.check_headers, headers, fields.location.at("headers"))
+    secret = _signing_secret(fields, target, known)
     payload, stored = _payload(fields)
     if stored:
-        return StoredDelivery(target, "", content_type, headers, stored)
-    return DeliveryProgram(target, payload, content_type, headers)
+        return StoredDelivery(target, "", content_type, headers, secret, stored)
+    return DeliveryProgram(target, payload, content_type, headers, secret)
+
+
+def _signing_secret(fields: FieldReader, target: str, known: Known) -> str:
+    secret = fields.text("signing_secret")
+    if secret:
+        location = fields.location.at("signing_secret")
+        _check(known.check_signing_secret, secret, location)
+        if not target.lower().startswith(("http:", "https:")):
+            location.mistake("only webhooks are signed")
+    return secret
 
 
 def _payload(fields: FieldReader) -> tuple[str, str]:

@@ -98,6 +98,8 @@ def _program(program: Program) -> dict[str, object]:
                 written["content_type"] = program.content_type
             if program.headers:
                 written["headers"] = dict(program.headers)
+            if program.signing_secret:
+                written["signing_secret"] = program.signing_secret
             return written
         case _:
             assert_never(program)

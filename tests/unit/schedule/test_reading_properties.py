@@ -99,7 +99,13 @@ programs = st.one_of(
     st.builds(
         DeliveryProgram, lines, st.text(st.characters(exclude_categories=("Cs",))), types, pairs
     ),
-    st.builds(StoredDelivery, lines, st.just(""), types, pairs, names),
+    st.builds(StoredDelivery, lines, st.just(""), types, pairs, stored=names),
+    st.builds(
+        DeliveryProgram,
+        names.map("https://{}".format),
+        headers=pairs,
+        signing_secret=lines,
+    ),
 )
 definitions = st.builds(
     Definition,
