@@ -10,6 +10,7 @@ import anyio.to_thread
 from fastapi import FastAPI
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
+from starlette.requests import HTTPConnection
 from starlette.routing import BaseRoute, Mount
 
 from synergy.mx import error_responses, openapi
@@ -28,6 +29,8 @@ from synergy.mx.protection.head_method import HeadMethod
 from synergy.mx.protection.headers import SecurityHeaders
 from synergy.mx.protection.hosts import HostCheck
 from synergy.mx.protection.limits import BodyLimit, HeaderLimit
+from synergy.mx.protection.origins import origin_of, user_of
+from synergy.mx.protection.rates import OF_ORIGIN, OF_USER, RateLimit
 from synergy.mx.protection.request_log import RequestLog
 from synergy.mx.protection.stream_shutdown import ShutdownSignal, StreamShutdown
 from synergy.mx.recording import ActResults, Acts
@@ -87,6 +90,11 @@ def _middleware(
     services: Services, authenticator: Authenticator, shutdown: ShutdownSignal, acts: Acts
 ) -> list[Middleware]:
     """The middleware, outermost first."""
+
+    def _origin(request: HTTPConnection) -> str | None:
+        """The origin of a request; None for the owner of the home, who is not limited."""
+        return None if authenticator.is_owner(request) else origin_of(request)
+
     return [
         Middleware(RequestMetrics, traffic=services.traffic, clock=services.clock),
         Middleware(RequestLog, clock=services.clock),
@@ -98,7 +106,9 @@ def _middleware(
         Middleware(HeadMethod),
         Middleware(HeaderLimit),
         Middleware(HostCheck, names=authenticator.names),
+        Middleware(RateLimit, rate=OF_ORIGIN, sender_of=_origin, clock=services.clock),
         Middleware(AuthMiddleware, authenticator=authenticator, acts=acts),
+        Middleware(RateLimit, rate=OF_USER, sender_of=user_of, clock=services.clock),
         Middleware(CsrfProtection),
         Middleware(BodyLimit),
         Middleware(Idempotency, kept_answers=services.kept_answers, clock=services.clock),

@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from synergy.clock import Clock
-from synergy.errors import StorageUnavailable, Unreachable
+from synergy.errors import StorageUnavailable, SynergyError
 from synergy.model.journal import JournalEntry
+from synergy.mx.protection.shares import Shares
 from synergy.mx.stream_listener import Listener, Message, behind, message_of
 from synergy.queries.reads import Reads
 from synergy.runtime.service import RetryRule, Service
@@ -27,6 +28,7 @@ POLL_SECONDS = 0.5  # between two reads of the journal
 HEARTBEAT_SECONDS = 15.0  # without a message, after which a listener gets a comment line
 MOST_ENTRIES = 500  # that are sent one by one
 MOST_LISTENERS = 200
+SHARE = 40  # of the listeners, of one user or address
 RULE = RetryRule(waiting="stream.failed", failing="stream.failed", first=POLL_SECONDS)
 
 _HELLO = b"retry: 2000\n: listening\n"
@@ -55,6 +57,7 @@ class Stream(Service):
         self._reads = reads
         self._lock = threading.Lock()
         self._listeners: list[Listener] = []
+        self._places = Shares("clients of the stream", MOST_LISTENERS, SHARE)
         self._is_closed = False
         self._is_away = False
         self._seq: int | None = None  # of the last entry that was sent; None without listeners
@@ -64,15 +67,16 @@ class Stream(Service):
         """The number of listeners."""
         return len(self._listeners)
 
-    def refuse_if_full(self) -> None:
-        """Raises Unreachable if no further listener is accepted."""
-        if len(self._listeners) >= MOST_LISTENERS:
-            raise Unreachable(
-                f"{MOST_LISTENERS} clients are connected to the stream already: try again later"
-            )
+    def refuse_if_full(self, holders: tuple[str, ...]) -> None:
+        """Raises Unreachable or ShareExceeded if no further listener of these is accepted."""
+        self._places.check(*holders)
 
     async def listen(
-        self, since: int | None = None, process: str = "", nouns: Collection[str] = ()
+        self,
+        since: int | None = None,
+        process: str = "",
+        nouns: Collection[str] = (),
+        holders: tuple[str, ...] = (),
     ) -> AsyncIterator[bytes]:
         """The messages for one listener, until it leaves or is disconnected."""
         loop, has_texts = asyncio.get_running_loop(), asyncio.Event()
@@ -81,7 +85,7 @@ class Stream(Service):
             with suppress(RuntimeError):  # the loop has ended, and its listeners with it
                 loop.call_soon_threadsafe(has_texts.set)
 
-        listener = Listener(wake, since, process, nouns)
+        listener = Listener(wake, since, process, nouns, holders)
         if not self.join(listener):
             return
         try:
@@ -95,7 +99,11 @@ class Stream(Service):
     def join(self, listener: Listener) -> bool:
         """Adds a listener; False if there are too many, or after `stop`."""
         with self._lock:
-            if self._is_closed or len(self._listeners) >= MOST_LISTENERS:
+            if self._is_closed:
+                return False
+            try:
+                self._places.take(*listener.holders)
+            except SynergyError:
                 return False
             self._listeners.append(listener)
         self.start()
@@ -107,6 +115,7 @@ class Stream(Service):
         with self._lock:
             if listener in self._listeners:
                 self._listeners.remove(listener)
+                self._places.give_back(*listener.holders)
 
     def stop(self, timeout: float | None = None) -> bool:
         """Ends all listeners, and refuses others."""

@@ -32,12 +32,19 @@ class Message:
 class Listener:
     """The queue of a listener: filled by the stream's thread, emptied by the event loop's thread.
 
-    `since` is the number of the last entry that it received, None for a new listener.
+    `since` is the number of the last entry that it received, None for a new listener; `holders` are
+    those whose shares of the stream it counts for.
     """
 
     def __init__(
-        self, wake: Callable[[], object], since: int | None, process: str, nouns: Collection[str]
+        self,
+        wake: Callable[[], object],
+        since: int | None,
+        process: str,
+        nouns: Collection[str],
+        holders: tuple[str, ...] = (),
     ) -> None:
+        self.holders = holders
         self._since = since
         self.is_welcomed = False
         self.sent_at = 0.0

@@ -105,7 +105,7 @@ class Line:
 
 def read(line, size):
     """Reads a body of at least `size` bytes."""
-    body = limits._LimitedBody(line.receive, 10 * limits.MIB)
+    body = limits._LimitedBody(line.receive, 10 * limits.MIB, lambda _: None)
 
     async def whole():
         while line.taken < size:

@@ -25,13 +25,18 @@ class Authenticator:
     logins: Accounts | LocalAccess
     names: frozenset[str] = field(default_factory=own_names)
 
+    def is_owner(self, request: HTTPConnection) -> bool:
+        """Whether MX has no users, and the sender could change the store as well."""
+        is_open = isinstance(self.logins, LocalAccess) and self.logins.is_own(request)
+        return is_open and is_local(request)
+
     def person(self, request: HTTPConnection) -> Person | None:
         """The sender; None without credentials. Raises Unauthenticated for invalid ones."""
         is_here = is_local(request)
         if isinstance(self.logins, LocalAccess):
             if not is_here:
                 return None
-            if self.logins.is_own(request):
+            if self.is_owner(request):
                 return Person("", Role.ADMIN, via="user of MX")
         if (secret := bearer_of(request)) is not None:
             return self.logins.by_token(secret)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import Header, Query
+from fastapi import Header, Query, Request
 from fastapi.responses import StreamingResponse
 
 from synergy.mx.access import Viewer
+from synergy.mx.protection.origins import holders_of
 from synergy.mx.routing import Router
 from synergy.mx.services import ServicesDep
 
@@ -40,6 +41,7 @@ class EventStream(StreamingResponse):
     responses={200: {"content": {MEDIA_TYPE: {"schema": {"type": "string"}}}}},
 )
 async def stream(
+    request: Request,
     services: ServicesDep,
     _: Viewer,
     last_seen: LastSeen = None,
@@ -54,8 +56,10 @@ async def stream(
     reload what you show. A comment follows 15 s without a message. Slow clients are disconnected;
     they may reconnect with `Last-Event-ID`.
     """
-    services.stream.refuse_if_full()
+    holders = holders_of(request)
+    services.stream.refuse_if_full(holders)
     begin = last_seen or since
     chosen = frozenset(filter(None, nouns.split(",")))
-    messages = services.stream.listen(None if begin is None else int(begin), process, chosen)
+    first = None if begin is None else int(begin)
+    messages = services.stream.listen(first, process, chosen, holders)
     return EventStream(messages, headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 import anyio
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
-from starlette.types import Message, Receive, Scope, Send
+from starlette.requests import HTTPConnection
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from synergy.errors import SynergyError
 from synergy.mx.middleware import HttpMiddleware
+from synergy.mx.problems import STATUS
+from synergy.mx.protection.origins import holders_of
+from synergy.mx.protection.shares import Shares
 
 MIB = 1024 * 1024
+LARGEST: Final = 17 * MIB  # a body; the payload of a schedule may have 16,777,215 bytes
 HEADER_BYTES: Final = 16 * 1024  # of all headers
 TARGET_BYTES: Final = 8 * 1024  # of path and query
 LENGTH_DIGITS: Final = 19  # of a Content-Length; Python does not parse numbers of any length
@@ -22,14 +29,11 @@ JSON = "application/json"
 
 
 def body_limit(method: str, path: str) -> int:
-    """The number of bytes that the body of a request may have.
-
-    The payload of a schedule may have 16,777,215 bytes, and its definition has more fields.
-    """
+    """The number of bytes that the body of a request may have."""
     if not path.startswith("/api/"):
         return 16 * 1024
     if method in ("POST", "PUT") and f"{path}/".startswith("/api/v1/schedules/"):
-        return 17 * MIB
+        return LARGEST
     return MIB
 
 
@@ -53,7 +57,15 @@ class HeaderLimit(HttpMiddleware):
 
 
 class BodyLimit(HttpMiddleware):
-    """Refuses bodies that are too large, too slow, or of an unsupported type."""
+    """Refuses bodies that are too large, too slow, or of an unsupported type.
+
+    It also refuses them while the bodies of running requests have too many bytes: all together, or
+    those of one user or origin.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        super().__init__(app)
+        self._held = Shares("bytes in bodies of requests", most=8 * LARGEST, share=2 * LARGEST)
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
@@ -65,16 +77,31 @@ class BodyLimit(HttpMiddleware):
             raise _too_large(limit)
         if int(length) or "transfer-encoding" in headers:
             _check_type(headers, JSON if scope["path"].startswith("/api/") else FORM)
-        await self.app(scope, _LimitedBody(receive, limit), send)
+        holders = holders_of(HTTPConnection(scope))
+        body = _LimitedBody(receive, limit, lambda size: self._hold(holders, size))
+        try:
+            await self.app(scope, body, send)
+        finally:
+            self._held.give_back(*holders, amount=body.held)
+
+    def _hold(self, holders: tuple[str, ...], size: int) -> None:
+        try:
+            self._held.take(*holders, amount=size)
+        except SynergyError as error:  # FastAPI would respond 400
+            raise HTTPException(STATUS[type(error)], str(error)) from error
 
 
 class _LimitedBody:
-    """A `receive` that raises HTTPException for a body that is too large or too slow."""
+    """A `receive` that raises HTTPException for a body that is too large or too slow.
 
-    def __init__(self, receive: Receive, limit: int) -> None:
+    It takes the place of each chunk with `hold`, which may raise; `held` bytes were taken.
+    """
+
+    def __init__(self, receive: Receive, limit: int, hold: Callable[[int], None]) -> None:
+        self.held = 0
         self._receive = receive
         self._limit = limit
-        self._size = 0
+        self._hold = hold
         self._is_over = False
         self._begun: float | None = None  # when the first chunk was awaited
 
@@ -87,9 +114,11 @@ class _LimitedBody:
         except TimeoutError:
             raise HTTPException(408, "the body arrived too slowly") from None
         self._is_over = not message.get("more_body", False)
-        self._size += len(message.get("body", b""))
-        if self._size > self._limit:
+        size = len(message.get("body", b""))
+        if self.held + size > self._limit:
             raise _too_large(self._limit)
+        self._hold(size)
+        self.held += size
         return message
 
     def _timeout(self) -> float:
@@ -97,7 +126,7 @@ class _LimitedBody:
         now = anyio.current_time()
         if self._begun is None:
             self._begun = now
-        return min(CHUNK_SECONDS, self._begun + CHUNK_SECONDS + self._size / SLOWEST_BYTES - now)
+        return min(CHUNK_SECONDS, self._begun + CHUNK_SECONDS + self.held / SLOWEST_BYTES - now)
 
 
 def _check_type(headers: Headers, expected: str) -> None:
