@@ -45,7 +45,8 @@ def test_common_names_are_accepted(name):
     "password",
     ["", "short", "elevenchars", "a" * 20, "abababababab", "123456789012", "abcdefghijkl",
      "987654321098", "password1234", "Password-Password", "ottootto-otto", "otto12otto34",
-     "Welcome2024!", "x" * 1025],
+     "Welcome2024!", "x" * 1025, "dragondragon", "Dragon123456", "monkey1234567", "1q2w3e4r5t6y",
+     "p@ssw0rd2024", "trustno1trustno1", "football12345!", "dragon" * 170],
 )  # fmt: skip
 def test_weak_passwords_are_refused(password):
     with pytest.raises(InvalidValue):
