@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 
 import pytest
 
 from synergy.mx.oidc import exchange
 from synergy.mx.oidc.client import MOST
+from synergy.mx.oidc.failure import SignOnFailed
+from synergy.mx.oidc.provider import metadata
+from synergy.runtime.oidc_settings import OidcSettings
 from tests.mx.secured_mx import PASSWORD
 from tests.mx.sign_on_kit import (
     NO_ANSWER,
@@ -75,19 +79,9 @@ def test_a_provider_that_answers_wrongly_logs_nobody_in(mx, provider, path, kind
     assert f"{provider.url}{path}" in reasons(caplog)[0] or "token endpoint" in reasons(caplog)[0]
 
 
-@pytest.mark.parametrize(
-    "kind", [*unavailable_at(""), "another issuer", "no endpoint", "a file as endpoint"]
-)
+@pytest.mark.parametrize("kind", unavailable_at(""))
 def test_local_users_log_in_while_the_provider_fails(mx, provider, kind):
-    ways = {
-        **unavailable_at("/"),
-        "another issuer": lambda: as_json(200, {"issuer": "https://evil.example"}),
-        "no endpoint": lambda: as_json(200, {"issuer": provider.issuer}),
-        "a file as endpoint": lambda: as_json(
-            200, {"issuer": provider.issuer, "authorization_endpoint": "file:///etc/passwd"}
-        ),
-    }
-    provider.instead["/.well-known/openid-configuration"] = ways[kind]
+    provider.instead["/.well-known/openid-configuration"] = unavailable_at("/")[kind]
     browser = Browser(mx)
     answer = browser.begin("/units")
     assert (answer.status_code, alert(answer)) == (503, NO_ANSWER)
@@ -95,6 +89,36 @@ def test_local_users_log_in_while_the_provider_fails(mx, provider, kind):
     done = browser.client.post(f"{mx}/login", data={**fields, "password": PASSWORD})
     assert done.status_code == 303
     assert browser.name() == "anna"
+
+
+@pytest.mark.parametrize("name", ["authorization_endpoint", "token_endpoint", "jwks_uri"])
+@pytest.mark.parametrize("value", [None, 7, "/a", "ftp://127.0.0.1/a", "http:///a", "http://[::1"])
+def test_a_provider_without_usable_endpoints_is_refused(mx, provider, name, value):
+    provider.metadata = {name: value}
+    assert alert(Browser(mx).begin()) == NO_ANSWER
+
+
+def test_the_metadata_of_another_issuer_is_refused(mx, provider):
+    provider.metadata = {"issuer": "https://evil.example"}
+    assert alert(Browser(mx).begin()) == NO_ANSWER
+
+
+def test_an_issuer_with_https_has_no_endpoint_without(monkeypatch):
+    settings = OidcSettings("https://a", "mx", "s", "https://b/", "name", "groups", ())
+    plain = {
+        "issuer": "https://a",
+        "authorization_endpoint": "https://a/1",
+        "token_endpoint": "http://a/2",
+        "jwks_uri": "https://a/3",
+    }
+
+    async def get(_):
+        return plain
+
+    monkeypatch.setattr(exchange, "get", get)
+    with pytest.raises(SignOnFailed) as raised:
+        asyncio.run(metadata(settings))
+    assert raised.value.reason == "the provider publishes no token_endpoint by https"
 
 
 def test_a_provider_that_is_away_gives_a_clear_error(world, tmp_path):

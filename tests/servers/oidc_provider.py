@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import html
 import json
 import secrets
 import threading
@@ -25,7 +26,8 @@ Answer = tuple[int, dict[str, str], bytes]
 class Provider:
     """The state of a provider.
 
-    Everybody who comes to `/authorize` is `user`, and is sent back at once. Tests change what it
+    Everybody who comes to `/authorize` is `user`, and is sent back at once, or by a link of a page
+    if it `shows_page`. Tests change what it
     says: `claims` replace those of ID tokens (None removes one), `sign` makes the token of claims,
     `instead` has other answers by path, and `sent_back` adds parameters for the browser.
     """
@@ -39,6 +41,7 @@ class Provider:
         self.instead: dict[str, Callable[[], Answer]] = {}
         self.sent_back: dict[str, str | None] = {}
         self.metadata: dict[str, Any] = {}
+        self.shows_page = False
         self.rotate()
         self.asked: list[tuple[str, dict[str, str]]] = []
         self.requests: list[str] = []
@@ -93,7 +96,11 @@ class Provider:
             **self.sent_back,
         }
         query = urlencode({name: value for name, value in back.items() if value is not None})
-        return 302, {"Location": f"{given['redirect_uri']}?{query}"}, b""
+        url = f"{given['redirect_uri']}?{query}"
+        if self.shows_page:
+            page = f'<!doctype html><a href="{html.escape(url)}">Log in</a>'
+            return 200, {"Content-Type": "text/html"}, page.encode()
+        return 302, {"Location": url}, b""
 
     def _token(self, given: dict[str, str], authorization: str) -> Answer:
         if not _is_client(given, authorization):

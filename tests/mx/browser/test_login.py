@@ -55,10 +55,12 @@ def test_login_and_logout_work_with_and_without_scripts(look, mx, scripts):
 
 @pytest.mark.parametrize("scripts", [True, False])
 def test_a_browser_logs_in_through_a_provider(look, world, tmp_path, scripts):
-    with signing_on(world, tmp_path) as (mx, _):
+    with signing_on(world, tmp_path) as (mx, provider):
+        provider.shows_page = True  # the way back begins at another site
         page = look(f"{mx}/account", java_script_enabled=scripts)
         expect(page).to_have_url(f"{mx}/login?next=/account")
         page.get_by_role("button", name="Log in with 127.0.0.1").click()
+        page.get_by_role("link", name="Log in").click()
         expect(page).to_have_url(f"{mx}/account")
         expect(page.get_by_role("heading", name="oidc:anna")).to_be_visible()
         page.get_by_role("button", name="Log out").click()
