@@ -13,7 +13,7 @@ from packaging.utils import canonicalize_name
 
 PROJECT = Path(__file__).parents[2]
 RUNTIME, TEST = "requirements.txt", "requirements-test.txt"
-EXTRAS = {"boto3", "botocore"}  # optional; imported only when needed
+EXTRAS = {"boto3", "botocore", "urllib3"}  # boto3 is optional, with what it needs
 LOCKED = re.compile(
     r"^(?P<name>[A-Za-z0-9._-]+)==(?P<version>[^ \\\n]+)(?: ; (?P<marker>[^\\\n]+))?"
     r"(?P<hashes>(?: \\\n    --hash=sha256:[0-9a-f]{64})*)\n",
