@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-
 import pytest
 
 from synergy.clock import SteppedClock
@@ -17,6 +15,7 @@ from synergy.mx.accounts.throttle import (
     Throttle,
 )
 from synergy.mx.app import THREADS
+from synergy.mx.protection.shares import Shares
 from tests.factories import NOW
 from tests.mx.secured_mx import ELSEWHERE, QUICK, csrf_of, log_in
 
@@ -65,8 +64,8 @@ def test_a_login_does_not_forgive_guesses(secured):
 # Guessing
 
 
-def test_waiting_attempts_do_not_push_out_failures():
-    throttle = Throttle(SteppedClock(NOW))
+def test_waiting_attempts_do_not_push_out_failures(tmp_path):
+    throttle = Throttle(SteppedClock(NOW), tmp_path / "failures.json")
     for number in range(FREE):
         throttle.attempt("ada", f"203.0.113.{number}")
     for number in range(FREE):
@@ -125,13 +124,40 @@ def test_a_device_cookie_is_for_one_user_and_password(secured):
 
 def test_logins_take_a_bounded_number_of_threads(secured, monkeypatch):
     line = passwords._PENDING
-    assert line._value < THREADS / 2
+    assert line.most < THREADS / 2
     assert log_in(secured.client(), "ada").status_code == 303
-    monkeypatch.setattr(passwords, "_PENDING", threading.Semaphore(0))
+    monkeypatch.setattr(passwords, "_PENDING", Shares("logins", 0, 2))
     answer = log_in(secured.client(), "ada")
     assert answer.status_code == 503
-    assert "too many logins at this moment" in answer.text
-    assert line._value == 6
+    assert "too many logins at once" in answer.text
+    assert line.taken == 0
+
+
+def test_one_address_does_not_take_all_places_of_comparisons(secured):
+    with passwords._PENDING.place(ELSEWHERE[0]), passwords._PENDING.place(ELSEWHERE[0]):
+        assert log_in(secured.client(ELSEWHERE), "ada").status_code == 429
+        assert log_in(secured.client(), "ada").status_code == 303
+
+
+def test_one_address_does_not_make_a_name_wait_for_others(secured):
+    for _ in range(4 * FREE):
+        secured.world.clock.advance(ADDRESS_SECONDS)
+        assert log_in(secured.client(ELSEWHERE), "ada", NEW).status_code == 401
+    assert log_in(secured.client(ELSEWHERE), "ada").status_code == 429
+    assert log_in(secured.client(), "ada").status_code == 303
+
+
+def test_waits_survive_a_restart(secured):
+    for _ in range(FREE):
+        log_in(secured.client(ELSEWHERE), "ada", NEW)
+    secured.another()
+    assert log_in(secured.client(ELSEWHERE), "ada").status_code == 429
+    file = secured.folder / "mx" / "login_failures.json"
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert "ada" not in file.read_text()
+    assert ELSEWHERE[0] not in file.read_text()
+    secured.world.clock.advance(1)
+    assert log_in(secured.client(ELSEWHERE), "ada").status_code == 303
 
 
 def test_two_passwords_are_compared_at_a_time(monkeypatch):
@@ -155,9 +181,9 @@ def test_two_passwords_are_compared_at_a_time(monkeypatch):
 # The throttle
 
 
-def test_waiting_doubles_and_ends(monkeypatch):
+def test_waiting_doubles_and_ends(tmp_path):
     clock = SteppedClock(NOW)
-    throttle = Throttle(clock)
+    throttle = Throttle(clock, tmp_path / "failures.json")
     for _ in range(FREE - 1):
         assert throttle.attempt("otto", "203.0.113.9") == 0
     waits = []
@@ -169,26 +195,26 @@ def test_waiting_doubles_and_ends(monkeypatch):
     assert max(waits) == ADDRESS_SECONDS > NAME_SECONDS
 
 
-def test_failures_are_forgotten():
+def test_failures_are_forgotten(tmp_path):
     clock = SteppedClock(NOW)
-    throttle = Throttle(clock)
+    throttle = Throttle(clock, tmp_path / "failures.json")
     for _ in range(FREE):
         throttle.attempt("otto", "203.0.113.9")
     clock.advance(FORGOTTEN_SECONDS + 1)
     assert [throttle.attempt("otto", "203.0.113.9") for _ in range(FREE)] == [0] * FREE
 
 
-def test_addresses_of_one_ipv6_network_count_as_one():
-    throttle = Throttle(SteppedClock(NOW))
+def test_addresses_of_one_ipv6_network_count_as_one(tmp_path):
+    throttle = Throttle(SteppedClock(NOW), tmp_path / "failures.json")
     for number in range(FREE):
         throttle.attempt(f"a{number}", f"2001:db8:1:2::{number}")
     assert throttle.attempt("b", "2001:db8:1:2:ffff::1") > 0
     assert throttle.attempt("b", "2001:db8:1:3::1") == 0
 
 
-def test_the_memory_of_failures_is_bounded():
+def test_the_memory_of_failures_is_bounded(tmp_path):
     clock = SteppedClock(NOW)
-    throttle = Throttle(clock)
+    throttle = Throttle(clock, tmp_path / "failures.json")
     for number in range(MOST):
         throttle.attempt(f"{number}" + "x" * 10_000, f"10.0.{number >> 8}.{number & 255}")
     assert len(throttle._failures) == MOST

@@ -18,6 +18,7 @@ from synergy.mx.accounts.sessions import IDLE, Session, Sessions, csrf_of, sessi
 from synergy.mx.accounts.throttle import Throttle
 from synergy.mx.accounts.users import User, Users, UsersFile
 from synergy.mx.problems import Unauthenticated, unavailable_if_refused
+from synergy.mx.protection.origins import network_of
 
 if TYPE_CHECKING:  # it imports Authlib, which MX without single sign-on does not need
     from synergy.mx.oidc.client import OidcClient
@@ -41,7 +42,7 @@ class Accounts:
         idle: timedelta = IDLE,
     ) -> None:
         self.sign_on = sign_on
-        self.throttle = Throttle(clock)
+        self.throttle = Throttle(clock, home / "mx" / "login_failures.json")
         self._file = UsersFile(users_file)
         self._sessions = Sessions(sessions_file(home), idle)
         self._clock = clock
@@ -78,10 +79,11 @@ class Accounts:
             user = self._sessions.user_of(secret, self._user_of, self.now)
         return None if user is None else Person(user.name, user.role, csrf_of(secret), "session")
 
-    def is_password(self, name: str, password: str) -> bool:
+    def is_password(self, name: str, password: str, address: str) -> bool:
         """Whether a user has this password; takes equally long for unknown names."""
         user = self.users.people.get(name)
-        return passwords.is_correct(password, None if user is None else user.password)
+        hash_ = None if user is None else user.password
+        return passwords.is_correct(password, hash_, network_of(address))
 
     def device_cookie(self, name: str) -> str:
         """A cookie for a browser in which a user has logged in; void after a password change."""

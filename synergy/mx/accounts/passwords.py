@@ -11,14 +11,15 @@ from functools import cache
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
-from synergy.errors import InvalidValue, Unreachable
+from synergy.errors import InvalidValue
+from synergy.mx.protection.shares import Shares
 
 SHORTEST = 12  # characters
 LONGEST = 1024
 STRONG = 4  # the score of zxcvbn from 10^10 guesses on
 EXAMINED = 72  # characters, from the first; the time that zxcvbn takes grows faster than the length
 _RUNNING = threading.Semaphore(2)  # comparisons; each takes 64 MiB
-_PENDING = threading.Semaphore(6)  # comparisons, including running ones; each takes a thread
+_PENDING = Shares("logins", most=6, share=2)  # including running ones; each takes a thread
 
 _hasher = PasswordHasher()
 
@@ -42,16 +43,17 @@ def _is_strong(password: str) -> bool:
 
 def hashed(password: str) -> str:
     """The hash of a password; raises Unreachable as `is_correct` does."""
-    with _slot():
+    with _place():
         return _hasher.hash(_normalized(password))
 
 
-def is_correct(password: str, hash_: str | None) -> bool:
+def is_correct(password: str, hash_: str | None, *origin: str) -> bool:
     """Whether a password matches a hash; takes equally long without a hash (for an unknown user).
 
-    Raises Unreachable if too many comparisons are pending.
+    Raises Unreachable if too many comparisons are pending, and ShareExceeded if too many of one
+    origin are.
     """
-    with _slot():
+    with _place(*origin):
         try:
             _hasher.verify(hash_ or _dummy_hash(), _normalized(password[: LONGEST + 1]))
         except (VerificationError, InvalidHashError):
@@ -60,14 +62,9 @@ def is_correct(password: str, hash_: str | None) -> bool:
 
 
 @contextmanager
-def _slot() -> Iterator[None]:
-    if not _PENDING.acquire(blocking=False):
-        raise Unreachable("too many logins at this moment: try again in a few seconds")
-    try:
-        with _RUNNING:
-            yield
-    finally:
-        _PENDING.release()
+def _place(*origin: str) -> Iterator[None]:
+    with _PENDING.place(*origin), _RUNNING:
+        yield
 
 
 @cache

@@ -1,73 +1,110 @@
 """Throttle of login attempts: each failure doubles the wait.
 
 A browser in which the user has logged in before has a device cookie, and is counted by that alone:
-attempts of others under the same name or from the same address do not lock the user out.
+attempts of others under the same name or from the same address do not lock the user out. Elsewhere,
+one address does not lock a user out either: under a name, it counts once, until several addresses
+have failed. Waits survive a restart of MX.
 """
 
 from __future__ import annotations
 
-import ipaddress
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass
+from pathlib import Path
+from typing import Any, Final
 
 from synergy.clock import Clock
+from synergy.mx.accounts.private_file import PrivateFile
+from synergy.mx.accounts.users import digest
+from synergy.mx.problems import unavailable_if_refused
+from synergy.mx.protection.origins import network_of
 
 FREE: Final = 5  # failures before the first wait
 ADDRESS_SECONDS: Final = 900.0  # the longest wait of an address or device
 NAME_SECONDS: Final = 60.0  # the longest wait of a name: guesses must not lock its user out
 FORGOTTEN_SECONDS: Final = 3600.0  # after which a failure no longer counts
 MOST: Final = 10_000  # names and addresses that are counted; the oldest are dropped
+MOST_KEPT: Final = 1000  # of those that wait, in the file; the oldest are dropped
+
+_Kept = Mapping[str, tuple[int, float, float]]
 
 
 @dataclass(slots=True)
 class _Failures:
     number: int = 0
-    until: float = 0.0  # on the monotonic clock
+    until: float = 0.0  # on the wall clock, which survives a restart
     last: float = 0.0
 
 
 class Throttle:
-    """Counts failures by name and address, or by device. May be used by several threads."""
+    """Counts failures by name and address, or by device. May be used by several threads.
 
-    def __init__(self, clock: Clock) -> None:
+    The constructor raises Refused for a file that cannot be trusted; other methods raise
+    AuthenticationUnavailable if it cannot be written.
+    """
+
+    def __init__(self, clock: Clock, path: Path) -> None:
         self._clock = clock
         self._lock = threading.Lock()
-        self._failures: OrderedDict[str, _Failures] = OrderedDict()
+        self._file: PrivateFile[_Kept] = PrivateFile(path, {}, _decode, _encode)
+        self._failures = OrderedDict(
+            (key, _Failures(*values)) for key, values in self._file.read().items()
+        )
 
     def attempt(self, name: str, address: str, device: str = "") -> float:
         """Counts an attempt as failed, unless `succeeded` is called.
 
         Returns the seconds to wait, and counts nothing, if it comes too early.
         """
-        now = self._clock.monotonic()
+        now = self._clock.now().timestamp()
+        keys = _keys(name, address, device)
         with self._lock:
-            keys = _keys(name, address, device)
-            wait = max(map(self._until, keys)) - now
+            wait = max(self._wait(key, now, longest) for key, longest in keys.items())
             if wait > 0:
                 return wait
+            is_known = not device and self._is_known(name, address, now)
+            first = next(iter(keys))
+            if is_known and self._entry(first, now).number < FREE:
+                del keys[first]  # one address does not make others wait
             for key, longest in keys.items():
                 each = self._entry(key, now)
                 each.number += 1
                 each.last = now
                 if each.number >= FREE:
                     each.until = now + min(2.0 ** min(each.number - FREE, 20), longest)
-            return 0.0
+            has_waits = any(self._entry(key, now).number >= FREE for key in keys)
+        if has_waits:
+            self._keep()
+        return 0.0
 
     def succeeded(self, name: str, address: str, device: str = "") -> None:
         """Takes the attempt back; earlier failures of the address still count."""
         first, *by_address = _keys(name, address, device)
         with self._lock:
-            self._failures.pop(first, None)
-            for found in filter(None, map(self._failures.get, by_address)):
-                found.number -= 1
-                found.until = 0.0
+            found = [self._failures.pop(first, None), *map(self._failures.get, by_address)]
+            has_waits = any(each is not None and each.number >= FREE for each in found)
+            for each in filter(None, found[1:]):
+                each.number -= 1
+                each.until = 0.0
+            self._failures.pop(_pair(name, address), None)
+        if has_waits:
+            self._keep()
 
-    def _until(self, key: str) -> float:
-        """The end of the wait; adds no entry, which could push out those of others."""
+    def _wait(self, key: str, now: float, longest: float) -> float:
+        """Seconds to wait; adds no entry, which could push out those of others.
+
+        No longer than a wait may be, also after the clock was set back.
+        """
         found = self._failures.get(key)
-        return 0.0 if found is None else found.until
+        return 0.0 if found is None else min(found.until - now, longest)
+
+    def _is_known(self, name: str, address: str, now: float) -> bool:
+        """Whether an address has failed under a name before; from now on it has."""
+        pair = self._entry(_pair(name, address), now)
+        pair.number, pair.last, is_known = 1, now, pair.number == 1
+        return is_known
 
     def _entry(self, key: str, now: float) -> _Failures:
         found = self._failures.get(key)
@@ -78,20 +115,44 @@ class Throttle:
             self._failures.popitem(last=False)
         return found
 
+    def _keep(self) -> None:
+        with unavailable_if_refused():
+            self._file.change(lambda _: self._waits())
+
+    def _waits(self) -> _Kept:
+        """The entries that wait, or would after another failure."""
+        with self._lock:
+            waits = [item for item in self._failures.items() if item[1].number >= FREE]
+            return {key: astuple(each) for key, each in waits[-MOST_KEPT:]}
+
 
 def _keys(name: str, address: str, device: str) -> dict[str, float]:
-    """The keys that an attempt is counted by, with the longest wait of each."""
+    """The keys that an attempt is counted by, with the longest wait of each.
+
+    They are hashes: a user may have typed the password instead of the name.
+    """
     if device:
-        return {f"device {device}": ADDRESS_SECONDS}
-    return {f"name {name[:64]}": NAME_SECONDS, f"address {_network(address)}": ADDRESS_SECONDS}
+        return {_key(f"device {device}"): ADDRESS_SECONDS}
+    return {
+        _key(f"name {name}"): NAME_SECONDS,
+        _key(f"address {network_of(address)}"): ADDRESS_SECONDS,
+    }
 
 
-def _network(address: str) -> str:
-    """An IPv4 address, or the /64 network of an IPv6 address, since its owner has all of it."""
-    try:
-        found = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
-        return address
-    if found.version == 6 and found.ipv4_mapped is None:
-        return str(ipaddress.ip_network((found, 64), strict=False))
-    return str(found)
+def _pair(name: str, address: str) -> str:
+    return _key(f"name {name} from {network_of(address)}")
+
+
+def _key(text: str) -> str:
+    return digest(text)[:32]
+
+
+def _decode(found: Any) -> _Kept:
+    return {
+        str(key): (int(number), float(until), float(last))
+        for key, (number, until, last) in found["failures"].items()
+    }
+
+
+def _encode(kept: _Kept) -> Any:
+    return {"failures": kept}

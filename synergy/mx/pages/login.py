@@ -66,7 +66,7 @@ def login(request: Request, form: LoginForm) -> Response:
     wait = accounts.throttle.attempt(*attempt)
     if wait > 0:
         return refuse_early(request, next_, wait)
-    if not accounts.is_password(name, form.get("password", "")):
+    if not accounts.is_password(name, form.get("password", ""), attempt[1]):
         known = name if name in accounts.users.people else "(unknown)"
         log_login(request, "login.failed", known)
         return login_form(request, next_, 401, name=name, wrong=WRONG)
@@ -129,7 +129,7 @@ def change_password(request: Request, person: Viewer, form: Form) -> Response:
     wait = accounts.throttle.attempt(*attempt)
     if wait > 0:
         return _account(request, person, 429, wrong=_wait_message(wait))
-    if not accounts.is_password(person.name, form.get("current", "")):
+    if not accounts.is_password(person.name, form.get("current", ""), attempt[1]):
         return _account(request, person, 422, wrong="Current password is incorrect.")
     accounts.throttle.succeeded(*attempt)
     new = form.get("new", "")
