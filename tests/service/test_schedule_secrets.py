@@ -65,6 +65,45 @@ def test_hidden_values_are_kept_only_in_their_places():
     assert kept(moved, present) == moved
 
 
+QUEUE = "sqs:https://sqs.eu-west-1.amazonaws.com"
+EXCHANGE = "amqps://me:***@h.example/v?exchange"
+
+
+@pytest.mark.parametrize(
+    ("present", "sent"),
+    [
+        ("https://h.example/a", "https://h.example:8443/a"),
+        ("https://h.example/a", "http://h.example/a"),
+        ("https://h.example/a", "https://h.example.other.example/a"),
+        (f"{QUEUE}/111111111111/mine", f"{QUEUE}/222222222222/mine"),
+        ("sqs:mine?region=eu-west-1", "sqs:mine?region=us-east-1"),
+        ("sns:arn:aws:sns:eu-west-1:111111111111:t", "sns:arn:aws:sns:eu-west-1:222222222222:t"),
+        (f"{EXCHANGE}=e", f"{EXCHANGE}=another"),
+        (f"{EXCHANGE}=e&routing_key=r", f"{EXCHANGE}=e&routing_key=another"),
+        ("amqps://h.example/v?exchange=e", "amqps://h.example/another?exchange=e"),
+        ("https://h.example/a", "nowhere"),
+    ],
+)
+def test_hidden_values_are_not_kept_for_another_receiver(present, sent):
+    secret = {"headers": {"Authorization": "t0ken"}, "signing_secret": "k3y"}
+    masked = shown({"target": sent, **secret})
+    assert kept(masked, {"target": present, **secret}) == masked
+
+
+@pytest.mark.parametrize(
+    ("present", "sent"),
+    [
+        ("https://h.example:443/a@b", mask("https://h.example:443/a@b")),
+        ("https://h.example/a", "https://H.example.:443/b?c=d"),
+        (f"{EXCHANGE}=e", "amqps://another:p4ss@H.example:5671/v?exchange=e"),
+    ],
+)
+def test_hidden_values_are_kept_for_the_same_receiver_in_other_words(present, sent):
+    secret = {"headers": {"Authorization": "t0ken"}}
+    restored = kept({"target": sent, **shown(secret)}, {"target": present, **secret})
+    assert restored["headers"] == secret["headers"]
+
+
 def test_a_receiver_that_sends_back_what_it_was_sent_shows_no_secret(agents):
     def echo(request):
         return replace(sent(200), body=f"{request.headers} {request.target.url} (seen: plain)")
@@ -139,6 +178,7 @@ def test_an_edit_keeps_a_hidden_signing_secret_unless_the_host_changes(agents, r
         ({"signing_secret": "geheim1,geheim2,geheim3"}, "two at most"),
         ({"signing_secret": "whsec_geheim!"}, "is not base64"),
         ({"signing_secret": "***"}, "write it out"),
+        ({"signing_secret": "geheim, ***"}, "write it out"),
         ({"target": "amqps://h/v?exchange=e"}, "only webhooks are signed"),
         ({"target": None, "process": "Report"}, "it goes with target"),
     ],

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from synergy.delivery.target import TargetKind, parse_target, split_exchange
+from synergy.errors import InvalidValue
 from synergy.runtime.masking import HIDDEN, OPTION, mask
 from synergy.schedule.definition import DeliveryProgram, Program
 
@@ -52,10 +54,15 @@ def secrets_of(request: Mapping[str, object]) -> frozenset[str]:
         if _SECRET.search(str(header))
     ]
     words = [word for value in values for word in (value, value.rpartition(" ")[2])]
-    words += [word.strip() for word in str(request.get(SIGNING_SECRET, "")).split(",")]
+    words += _words(str(request.get(SIGNING_SECRET, "")))
     if isinstance(target, str):
         words += [found[0].partition("=")[2] for found in OPTION.finditer(target)]
     return frozenset(word for word in words if len(word) >= SHORTEST)
+
+
+def _words(signing_secret: str) -> list[str]:
+    """The new and the old one of a signing secret."""
+    return [word.strip() for word in signing_secret.split(",")]
 
 
 def without(secrets: frozenset[str], value: object) -> object:
@@ -68,12 +75,24 @@ def without(secrets: frozenset[str], value: object) -> object:
     return value
 
 
-def _receiver(target: object) -> tuple[str, str]:
-    """The receiver of a target: scheme, host and port, without a login."""
-    if not isinstance(target, str):
-        return "", ""
-    scheme, _, rest = target.partition("://")
-    return scheme.lower(), re.split(r"[/?#]", rest, maxsplit=1)[0].rpartition("@")[2].lower()
+def _receiver(target: object) -> tuple[str, ...] | None:
+    """The receiver of a target, without a login; None for a target that cannot be sent to.
+
+    It is the server of a webhook; who reads another exchange or queue of a broker, with another
+    routing key, is somebody else.
+    """
+    try:
+        found = parse_target(str(target))
+    except InvalidValue:
+        return None
+    match found.kind:
+        case TargetKind.WEBHOOK:
+            return (found.destination,)
+        case TargetKind.AMQP:
+            exchange = split_exchange(found.url)
+            return found.destination, exchange.name, exchange.routing_key
+        case TargetKind.SQS | TargetKind.SNS:
+            return (found.url,)
 
 
 def hidden(program: Program) -> list[str]:
@@ -81,7 +100,7 @@ def hidden(program: Program) -> list[str]:
     if not isinstance(program, DeliveryProgram):
         return []
     found = [f"headers: {name}" for name, value in program.headers.items() if value == HIDDEN]
-    if program.signing_secret == HIDDEN:
+    if HIDDEN in _words(program.signing_secret):
         found.append(SIGNING_SECRET)
     if mask(program.target) == program.target and _HIDDEN_IN_URL.search(program.target):
         found.append("target")
@@ -95,9 +114,10 @@ def kept(sent: object, present: object) -> object:
     may not see a secret must not be able to send it elsewhere either.
     """
     if isinstance(sent, Mapping) and isinstance(present, Mapping):
-        is_moved = _receiver(sent.get("target")) != _receiver(present.get("target"))
+        receiver = _receiver(kept(sent.get("target"), present.get("target")))
+        is_same = receiver is not None and receiver == _receiver(present.get("target"))
         return {
-            name: value if is_moved and name in _OF_RECEIVER else kept(value, present.get(name))
+            name: kept(value, present.get(name)) if is_same or name not in _OF_RECEIVER else value
             for name, value in sent.items()
         }
     if not isinstance(sent, str) or not isinstance(present, str) or HIDDEN not in sent:

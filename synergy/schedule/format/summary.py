@@ -41,9 +41,10 @@ def summarize(definition: Definition) -> str:
 def _program(program: Program) -> str:
     if isinstance(program, WorkerProgram):
         return f"runs {program.process}"
-    # Only operators may see the path and query of a webhook.
-    where = _CREDENTIALS.sub("", program.target).partition("?")[0]
-    where = _WEBHOOK.sub(r"\1", where)
+    # Only operators may see the path and query of a webhook. They are cut off first: with an @ in
+    # them, the host would be taken for a login, and a part of them for the host.
+    where = _WEBHOOK.sub(r"\1", program.target.partition("?")[0])
+    where = _CREDENTIALS.sub("", where)
     return f"sends to {where if len(where) <= 60 else f'{where[:60]}...'}"
 
 

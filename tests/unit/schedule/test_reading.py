@@ -227,6 +227,14 @@ def test_a_process_that_triggers_itself_causes_a_warning() -> None:
             "90m after its last run: sends to https://host",
         ),
         (
+            {"target": "https://host:8443/a@other/", "when": "2026-11-22 12:00"},
+            "once at 2026-11-22T12:00:00Z: sends to https://host:8443",
+        ),
+        (
+            {"target": "amqp://u:p@host/v?exchange=e&routing_key=@b", "when": "2026-11-22 12:00"},
+            "once at 2026-11-22T12:00:00Z: sends to amqp://host/v",
+        ),
+        (
             {"process": "P", "trigger": {"partition": "d"}},
             "1 new partition of d: runs P",
         ),
