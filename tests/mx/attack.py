@@ -25,6 +25,7 @@ SHARE = 1 if len(seeds(1)) > 1 else 5  # each place receives one in so many of t
 
 
 UNWELL = f"{API}/readyz"  # responds 503 without a scheduler, as here
+RETURN = "/login/oidc/callback"  # responds 404 without a provider, as here
 
 
 MODEL = {"type", "title", "status", "detail", "errors"}

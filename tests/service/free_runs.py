@@ -108,7 +108,7 @@ def carry_out_command(system, process="Report"):
 
 
 def started_with(tmp_path, command, arguments, given, *, names=(), options=(), **fields):
-    """The run, and the arguments and environment with which its program was started.
+    """The run, and the arguments and environment of its program; its home is `tmp_path`.
 
     `names` are the variables that its process declares, `options` the arguments whose values may
     be options.
@@ -122,6 +122,7 @@ def started_with(tmp_path, command, arguments, given, *, names=(), options=(), *
         option_arguments=frozenset(options),
     )
     system = a_system(process)
+    system.home = tmp_path
     run = a_run(request={"process": "Report", "arguments": given}, **fields)
     launch(system, run)
     carry_out_command(system)

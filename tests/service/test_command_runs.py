@@ -135,7 +135,7 @@ def test_a_program_gets_its_run_in_the_environment(tmp_path, monkeypatch):
     monkeypatch.delenv(MARKER, raising=False)
     command = ("${timeperiod}", "${start}..${end}", "${attempt}", "${run}", "${home}", "${days}")
     run, argv, environment = started_with(tmp_path, command, {"days": 7}, {})
-    assert argv == [SECOND, f"{SECOND}..{SECOND}", "1", run.id, ".", "7"]
+    assert argv == [SECOND, f"{SECOND}..{SECOND}", "1", run.id, str(tmp_path), "7"]
     expected = {
         "SYNERGY_UNIT": run.id,
         "SYNERGY_TIMEPERIOD": SECOND,

@@ -20,7 +20,7 @@ def test_arguments_of_a_run_replace_only_declared_arguments(tmp_path):
     command = ("${days}", "${site}", "${more}", "${home}")
     given = {"days": 1, "more": "x", "home": "/elsewhere", "run": "0", "timeperiod": "1"}
     _, argv, _ = started_with(tmp_path, command, {"days": 7, "site": "a"}, given)
-    assert argv == ["1", "a", "${more}", "."]
+    assert argv == ["1", "a", "${more}", str(tmp_path)]
 
 
 @pytest.mark.parametrize(

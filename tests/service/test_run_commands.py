@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from synergy.delivery.request import failed, sent
+from synergy.delivery.request import UNREACHED, failed, sent
 from synergy.errors import MessagingUnavailable, NotFound, Refused
 from synergy.model.schedule import RunState
 from synergy.model.unit_of_work import UnitState
@@ -101,7 +101,7 @@ def test_a_delivery_that_failed_is_sent_again_with_its_key_and_a_fresh_budget(ag
     agents.clock.advance(30)  # beyond the budget of 10 s
     member.rest()
     run = run_of(agents, id_)
-    assert (run.state, run.attempt, run.reason) == (RunState.FAILED, 2, "no")
+    assert (run.state, run.attempt, run.reason) == (RunState.FAILED, 2, UNREACHED)
     again = agents.actions.retry(id_, ALICE, agents.clock.now())
     assert (again.id, again.state) == (id_, RunState.LAUNCHED)
     assert again.detail.first_attempt_at is None
