@@ -86,8 +86,9 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         from synergy.runtime.masking import mask
+        from synergy.visible_text import visible
 
-        self.exit(exits.USAGE, f"{self.prog}: {mask(message)}\ntry: {self.prog} -h\n")
+        self.exit(exits.USAGE, f"{self.prog}: {visible(mask(message))}\ntry: {self.prog} -h\n")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
@@ -176,11 +177,10 @@ def _is_text(word: str) -> bool:
 
 
 def _explain(mistakes: Sequence[str]) -> None:
-    from synergy.cli.output import colour
-    from synergy.visible_text import visible
+    from synergy.cli import output
 
     for mistake in mistakes:
-        sys.stderr.write(f"{colour('error', 'red', sys.stderr)}: {visible(mistake)}\n")
+        output.error(mistake)
     if len(mistakes) > 1:
         sys.stderr.write(f"{len(mistakes)} mistakes; nothing was done\n")
 

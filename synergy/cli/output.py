@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import secrets
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -20,7 +21,8 @@ from typing import TextIO, TypeVar
 from synergy.visible_text import visible, visible_json, visible_line
 
 _COLOURS = {"red": "31", "green": "32", "yellow": "33", "blue": "34", "dim": "2", "bold": "1"}
-_SGR = re.compile(rf"(\x1b\[(?:0|{'|'.join(_COLOURS.values())})m)")  # what `colour` writes
+_OURS = secrets.token_hex(8)  # marks the colours of `colour`, so that no other text has colours
+_SGR = re.compile(rf"\x1b{_OURS}(\[[0-9]+m)")
 REASON = 100  # characters of a reason in a list
 
 Shown = TypeVar("Shown")
@@ -170,7 +172,10 @@ def _shown(text: str, stream: TextIO) -> str:
     """What is written of a text: all of it visible, except colours where there are any."""
     if not _has_colours(stream):
         return visible(text)
-    return "".join(part if _SGR.fullmatch(part) else visible(part) for part in _SGR.split(text))
+    texts = _SGR.split(text)  # every second one is a colour
+    texts[::2] = map(visible, texts[::2])
+    texts[1::2] = (f"\x1b{colour}" for colour in texts[1::2])
+    return "".join(texts)
 
 
 def _has_colours(stream: TextIO) -> bool:
@@ -178,10 +183,10 @@ def _has_colours(stream: TextIO) -> bool:
 
 
 def colour(text: str, name: str, stream: TextIO | None = None) -> str:
-    """`text` in a colour, where `stream` (default standard output) is a terminal."""
+    """`text` for `say` or `note`, in a colour where `stream` (default standard output) has any."""
     if not _has_colours(stream or sys.stdout):
         return text
-    return f"\x1b[{_COLOURS[name]}m{text}\x1b[0m"
+    return f"\x1b{_OURS}[{_COLOURS[name]}m{text}\x1b{_OURS}[0m"
 
 
 class Progress:

@@ -155,7 +155,9 @@ def confirm(question: str, word: str, *, is_sure: bool) -> None:
         return
     if not sys.stdin.isatty():
         raise Refused(f"{question} There is no terminal to ask on: add --yes to do it")
-    sys.stderr.write(f"{question} Type {word} to do it: ")
+    from synergy.visible_text import visible
+
+    sys.stderr.write(visible(f"{question} Type {word} to do it: "))
     sys.stderr.flush()
     if sys.stdin.readline().strip() != word:
         raise Refused("nothing was done")

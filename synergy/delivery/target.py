@@ -20,7 +20,6 @@ from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from synergy.errors import InvalidValue
 from synergy.messaging.amqp import Address
-from synergy.runtime.masking import mask
 
 MAX_LENGTH = 2_048
 MAX_HOST = 253
@@ -164,7 +163,7 @@ def split_exchange(url: str) -> Exchange:
     try:
         address = Address.parse(broker)
     except InvalidValue as error:
-        raise InvalidValue(f"target: {mask(str(error))}") from None
+        raise InvalidValue(f"target: {error}") from None
     scheme = broker.partition(":")[0].lower()
     return Exchange(address, scheme, options["exchange"], options.get("routing_key", ""))
 

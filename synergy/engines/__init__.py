@@ -37,4 +37,4 @@ def _engine(engines: Sequence[_Engine], url: str) -> _Engine:
         if engine.matches(url):
             return engine
     expected = ", or ".join(engine.expected for engine in engines)
-    raise InvalidValue(f"{url!r}: expected {expected}")
+    raise InvalidValue(f"expected {expected}")

@@ -76,18 +76,17 @@ class MongoEngine:
 def _mistake(url: str) -> str | None:
     """The mistake in a URL, with the expected form; None if there is none.
 
-    The text quotes only the whole URL, which callers mask: a part that looks like a path may belong
-    to a password.
+    The text quotes no part of the URL: what looks like a path may belong to a password.
     """
     parts = MongoUrl.parse(url)
     if "@" in parts.user + parts.path + parts.query + parts.fragment:
-        return f"{url}: in a password @ is written %40, / %2F, ? %3F and # %23"
+        return "in a password @ is written %40, / %2F, ? %3F and # %23"
     if not all(map(_HOST.fullmatch, parts.hosts)):
-        return f"{url}: expected a host, or several with commas, for example {EXAMPLE}"
+        return f"expected a host, or several with commas, for example {EXAMPLE}"
     if not parts.path.strip("/"):
-        return f"{url}: expected the name of a database, for example {EXAMPLE}"
+        return f"expected the name of a database, for example {EXAMPLE}"
     if not _DATABASE.fullmatch(parts.database):
-        return f"{url}: that is no name of a database; expected, for example, {EXAMPLE}"
+        return f"that is no name of a database; expected, for example, {EXAMPLE}"
     return None
 
 

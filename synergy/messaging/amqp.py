@@ -53,61 +53,58 @@ class Address:
     def parse(cls, url: str) -> Self:
         """The address of a URL; raises InvalidValue with the expected form.
 
-        The message quotes the whole URL, which callers mask, and no part of it: what looks like
-        a port may be part of a password.
+        The message quotes no part of the URL: what looks like a port may be part of a password.
         """
         try:
             parts = urlsplit(url)
-        except ValueError as error:
-            raise InvalidValue(f"{url}: {error}; expected, for example, {EXAMPLE}") from None
+        except ValueError:  # its text may quote the password
+            raise InvalidValue(f"the host cannot be read: expected {EXAMPLE}") from None
         user, _, where = parts.netloc.rpartition("@")
         vhost = parts.path.removeprefix("/")
         if "@" in user + vhost + parts.query or "/" in vhost or parts.fragment:
-            raise InvalidValue(
-                f"{url}: in names and passwords @ is written %40, / %2F, ? %3F and # %23"
-            )
+            raise InvalidValue("in names and passwords @ is written %40, / %2F, ? %3F and # %23")
         try:
             host, port = parts.hostname, parts.port
         except ValueError:
-            raise InvalidValue(f"{url}: expected a number as port, as in {EXAMPLE}") from None
+            raise InvalidValue(f"expected a number as port, as in {EXAMPLE}") from None
         if parts.scheme not in SCHEMES or not where or not host or port == 0:
-            raise InvalidValue(f"{url}: expected a host, for example {EXAMPLE}")
+            raise InvalidValue(f"expected a host, for example {EXAMPLE}")
         return cls(
             host,
             SCHEMES[parts.scheme] if port is None else port,
             unquote(vhost) or "/",
             unquote(parts.username) if parts.username else "guest",
             unquote(parts.password) if parts.password is not None else "guest",
-            _tls(url, _options(url, parts.query), is_wanted=parts.scheme == "amqps"),
+            _tls(_options(parts.query), is_wanted=parts.scheme == "amqps"),
         )
 
 
-def _options(url: str, query: str) -> dict[str, str]:
+def _options(query: str) -> dict[str, str]:
     """The options; raises InvalidValue for an unknown one, which may be meant for security."""
     try:
         options = dict(parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query)))
     except ValueError as error:
-        raise InvalidValue(f"{url}: {error}") from None
+        raise InvalidValue(str(error)) from None
     for name in options:
         if name not in _OPTIONS:
             near = get_close_matches(name, _OPTIONS, 1)
             meant = f"did you mean {near[0]}?" if near else f"expected one of {', '.join(_OPTIONS)}"
-            raise InvalidValue(f"{url}: unknown option {name}: {meant}")
+            raise InvalidValue(f"unknown option {name}: {meant}")
     return options
 
 
-def _tls(url: str, options: Mapping[str, str], *, is_wanted: bool) -> Tls | None:
+def _tls(options: Mapping[str, str], *, is_wanted: bool) -> Tls | None:
     if not is_wanted:
         if options:
-            raise InvalidValue(f"{url}: {', '.join(options)}: only amqps:// has certificates")
+            raise InvalidValue(f"{', '.join(options)}: only amqps:// has certificates")
         return None
     for name in _FILES:
         if name in options and not Path(options[name]).is_file():
-            raise InvalidValue(f"{url}: {name}: there is no file {options[name]!r}")
+            raise InvalidValue(f"{name}: there is no file {options[name]!r}")
     if "keyfile" in options and "certfile" not in options:
-        raise InvalidValue(f"{url}: keyfile without certfile")
+        raise InvalidValue("keyfile without certfile")
     verify = options.get("verify", "verify_peer")
     if verify not in ("verify_peer", "verify_none"):
-        raise InvalidValue(f"{url}: verify={verify}: expected verify_peer or verify_none")
+        raise InvalidValue(f"verify={verify}: expected verify_peer or verify_none")
     files = {name: options.get(name) for name in _FILES}
     return Tls(**files, verify=verify == "verify_peer")

@@ -29,6 +29,7 @@ class Quarantine:
     def put(self, queue: str, body: bytes, reason: str) -> None:
         """Puts a message of a queue into quarantine; of a long one the beginning is kept."""
         reason = mask(reason)[:LONGEST_REASON]  # first masked: half a secret is not recognised
+        reason = reason.encode(errors="replace").decode()  # no store keeps surrogates
         if len(body) > LONGEST_KEPT:
             reason += f"; it had {len(body)} bytes, of which the first {LONGEST_KEPT} are kept"
         now, messages = self._clock.now(), self._store.messages

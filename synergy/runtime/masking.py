@@ -52,7 +52,7 @@ _SHAPES = (
     # too much is better than part of a secret left.
     _Shape(
         ("://",),
-        re.compile(r"\b([a-z][a-z0-9+.-]{0,20}://[^\s:/@]{0,256}):\S{0,1024}@", re.IGNORECASE),
+        re.compile(r"\b([a-z][a-z0-9+.-]{0,20}://[^\s:/]{0,256}):\S{0,1024}@", re.IGNORECASE),
         rf"\1:{HIDDEN}@",
     ),
     _Shape(

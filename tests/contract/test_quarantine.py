@@ -31,6 +31,12 @@ def test_long_messages_and_reasons_are_cut(store: Store) -> None:
     assert len(dead.reason) < LONGEST_REASON + 100
 
 
+def test_a_reason_that_is_not_unicode_is_kept_as_far_as_it_is(store: Store) -> None:
+    Quarantine(store, SteppedClock(NOW)).put("q", b"x", "no file /\udcff/\u00e9")
+    (dead,) = store.messages.buried()
+    assert dead.reason == "no file /?/\u00e9"
+
+
 def test_the_first_drop_is_told_and_then_one_of_many(
     store: Store, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 
 from synergy import errors
-from synergy.cli import output
+from synergy.cli import exits, output
+from synergy.cli.main import main
 from synergy.cli.ranges import parse_range, timeperiods
+from synergy.cli.services import confirm
 from synergy.timeperiod import Qualifier
 
 # Output
@@ -103,9 +105,34 @@ class Terminal(io.StringIO):
 def test_colour_only_on_a_terminal_and_not_with_no_color(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
     assert output.colour("x", "red", io.StringIO()) == "x"
-    assert output.colour("x", "red", Terminal()) == "\x1b[31mx\x1b[0m"
+    monkeypatch.setattr(sys, "stdout", terminal := Terminal())
+    output.say(f"{output.colour('x', 'red')} y")
+    assert terminal.getvalue() == "\x1b[31mx\x1b[0m y\n"
     monkeypatch.setenv("NO_COLOR", "1")
-    assert output.colour("x", "red", Terminal()) == "x"
+    assert output.colour("x", "red") == "x"
+
+
+def test_other_texts_have_no_colours_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setattr(sys, "stdout", terminal := Terminal())
+    output.say(f"{output.colour(DECEIVING, 'dim')} \x1b[31merror\x1b[0m")
+    assert terminal.getvalue() == f"\x1b[2m{SHOWN}\x1b[0m " + r"\x1b[31merror\x1b[0m" + "\n"
+
+
+def test_a_mistyped_argument_is_shown_without_invisible_characters(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["status", DECEIVING]) == exits.USAGE
+    assert f"unrecognized arguments: {SHOWN}\n" in capsys.readouterr().err
+
+
+def test_a_question_is_asked_without_invisible_characters(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", Terminal("no\n"))
+    with pytest.raises(errors.Refused, match="nothing was done"):
+        confirm(f"Messages of {DECEIVING} will be lost.", "yes", is_sure=False)
+    assert capsys.readouterr().err == f"Messages of {SHOWN} will be lost. Type yes to do it: "
 
 
 def test_progress_is_one_line_on_a_terminal_and_gone_at_the_end(

@@ -30,6 +30,7 @@ def _nothing_is_known() -> Iterator[None]:
         # URLs
         ("to amqp://u:p@h/v", "to amqp://u:***@h/v"),
         ("amqp://u:p/q@r@h/v", "amqp://u:***@h/v"),
+        ("amqp://u@corp:p@h/v", "amqp://u@corp:***@h/v"),
         (
             "mongodb://u:p@h1,h2/db?tlsCertificateKeyFilePassword=x&w=1",
             "mongodb://u:***@h1,h2/db?tlsCertificateKeyFilePassword=***&w=1",

@@ -46,7 +46,7 @@ def only_mistake(project: Path, **environ: str) -> str:
         ("SYNERGY_BUS", "amqp://u:p@:5672/v", "expected a host"),
         ("SYNERGY_BUS", "amqp://u:p@h:0x/v", "expected a number as port"),
         ("SYNERGY_BUS", "amqp://u:p@h:0/v", "expected a host"),
-        ("SYNERGY_BUS", "amqp://u:p@[::1/v", "Invalid IPv6"),
+        ("SYNERGY_BUS", "amqp://u:p@[::1/v", "the host cannot be read"),
         ("SYNERGY_BUS", "amqp://u:p/w@h/v", "/ %2F"),
         ("SYNERGY_BUS", "amqp://u:p@w@h/v", "@ is written %40"),
         ("SYNERGY_BUS", "amqp://u@h/a/b", "/ %2F"),
@@ -229,12 +229,16 @@ def test_masking_takes_linear_time(word: str) -> None:
         "mongodb://me:to#secret@h/db",
         "mongodb://me:to@secret@h/db",
         "mongodb://me:p@h/a/b?tlsCertificateKeyFilePassword=secret",
+        "mongodb://me@corp:secret@h/db",
+        "mongodb://me/corp:secret@h/db",
+        "mongodb:me:secret@h/db",
+        "me:secret@h/db",
     ],
 )
 def test_a_mistake_never_shows_the_password_of_a_store(project: Path, store: str) -> None:
     found = mistakes(project, SYNERGY_STORE=store, SYNERGY_BUS="amqp://me:secret@h")
     assert "secret" not in "".join(found)
-    assert "mongodb://me:***@h" in found[0]
+    assert found[0].startswith("SYNERGY_STORE: ")
 
 
 @pytest.mark.parametrize(
@@ -246,12 +250,18 @@ def test_a_mistake_never_shows_the_password_of_a_store(project: Path, store: str
         "amqp://me:to#secret@h/v",
         "amqp://me:to@secret@h/v",
         "amqp://me:secret@h/v?verify=no",
+        "amqp://me@corp:secret@h/v",
+        "amqp://me/corp:secret@h/v",
+        "amqp://me:secret@h\u2100/v",
+        "amqp://me:secret/v",
+        "amqp:me:secret@h/v",
+        "me:secret@h/v",
     ],
 )
 def test_a_mistake_never_shows_the_password_of_a_bus(project: Path, bus: str) -> None:
     (found,) = mistakes(project, SYNERGY_BUS=bus)
     assert "secret" not in found
-    assert "amqp://me:***@h" in found
+    assert found.startswith("SYNERGY_BUS: ")
 
 
 @pytest.mark.parametrize(
