@@ -21,6 +21,7 @@ from starlette.datastructures import QueryParams
 from starlette.exceptions import HTTPException
 
 LONG: Final = 64 * 1024  # bytes of a body from which it is parsed in a thread
+DEEPEST: Final = 100  # levels of a body; code that walks through values has a bounded stack
 
 
 class StrictRoute(APIRoute):
@@ -62,11 +63,24 @@ class _StrictRequest(Request):
 
 
 def parsed(body: bytes) -> Any:
-    """The value of JSON in UTF-8.
+    """The value of JSON in UTF-8, of `DEEPEST` levels at most.
 
     Raises ValueError for anything else, and HTTPException if an object has a field twice.
     """
-    return json.loads(body.decode(), object_pairs_hook=_object, parse_constant=_refuse_constant)
+    found = json.loads(body.decode(), object_pairs_hook=_object, parse_constant=_refuse_constant)
+    _check_depth(found)
+    return found
+
+
+def _check_depth(value: object) -> None:
+    level = [value]
+    for _ in range(DEEPEST + 1):
+        lists = [each for each in level if isinstance(each, list)]
+        objects = [each.values() for each in level if isinstance(each, dict)]
+        level = [inner for each in (*lists, *objects) for inner in each]
+        if not level:
+            return
+    raise ValueError("nested too deeply")
 
 
 def _object(fields: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -124,7 +124,7 @@ def _config(app: object, tls: tuple[object, object] | None) -> uvicorn.Config:
         loop="asyncio",
         lifespan="on",
         log_config=None,
-        log_level="warning",
+        log_level="error",  # warnings about malformed requests name no client, and fill the log
         access_log=False,
         server_header=False,
         forwarded_allow_ips=PROXIES,

@@ -14,8 +14,10 @@ from synergy.errors import (
     Refused,
     StorageUnavailable,
 )
-from synergy.mx.access import Operator, Viewer
+from synergy.mx.access import Operator, Role, Viewer
 from synergy.mx.bodies import Action
+from synergy.mx.protection.request_log import REFUSED
+from tests.mx.secured_mx import ELSEWHERE
 
 SECRET = "amqp://me:hunter2@bus/v"
 INSIDE = "/srv/synergy/var/synergy.db"
@@ -37,13 +39,14 @@ def own(caplog):
     return [each for each in caplog.records if each.name.startswith("synergy")]
 
 
+def take(body: Action, _: Operator) -> str:
+    return body.reason
+
+
 @pytest.fixture(autouse=True)
 def _routes(client):
     def fail(kind: str, _: Viewer) -> None:
         raise ERRORS[kind][0]
-
-    def take(body: Action, _: Operator) -> str:
-        return body.reason
 
     client.app.add_api_route("/api/v1/fail/{kind}", fail)
     client.app.add_api_route("/fail/{kind}", fail)
@@ -136,6 +139,32 @@ def test_the_log_of_requests_holds_no_secrets(secured, caplog):
     told = " ".join(str(vars(each)) for each in own(caplog))
     for word in ("secretword", PASSWORD, csrf, client.cookies["synergy_session"]):
         assert word not in told
+
+
+def test_a_stranger_does_not_fill_the_log(secured, caplog):
+    stranger, user = secured.client(ELSEWHERE), secured.bearer("otto", Role.OPERATOR)
+    secured.app.add_api_route("/api/v1/take", take, methods=["POST"])
+    many = REFUSED.burst + 30
+    with caplog.at_level(logging.INFO):
+        for _ in range(many):
+            stranger.request("A" * 300, "/api/v1/nothing")
+        secured.client().get("/api/v1/nothing")
+        user.post("/api/v1/take", json={})
+    done = [each for each in own(caplog) if each.event == "request.done"]
+    assert [each.client for each in done[REFUSED.burst :]] == ["127.0.0.1", ELSEWHERE[0]]
+    assert done[REFUSED.burst].left_out == 30
+    assert (done[-1].person, done[-1].status) == ("otto", 200)
+    assert max(len(each.getMessage()) for each in done) < 100
+
+
+def test_changes_are_always_logged(secured, caplog):
+    secured.app.add_api_route("/api/v1/take", take, methods=["POST"])
+    user = secured.bearer("otto", Role.OPERATOR)
+    with caplog.at_level(logging.INFO):
+        for _ in range(REFUSED.burst + 5):
+            user.post("/api/v1/take", json={})
+    done = [each for each in own(caplog) if each.event == "request.done"]
+    assert len(done) == REFUSED.burst + 5
 
 
 def test_an_unreadable_users_file_stops_all_logins(secured, caplog):

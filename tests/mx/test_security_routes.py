@@ -108,7 +108,9 @@ def test_every_route_rejects_unauthenticated_requests(secured):
             assert answer.headers["location"].startswith("/login")
 
 
-@pytest.mark.parametrize("path", ["/api/v1/nothing", "/nothing", "/%2e%2e/etc/passwd", "/static"])
+@pytest.mark.parametrize(
+    "path", ["/api/v1/nothing", "/nothing", "/%2e%2e/etc/passwd", "/static", "/live%0Az"]
+)
 def test_unknown_paths_need_a_login_too(secured, path):
     assert secured.client().get(path).status_code in (303, 401)
 

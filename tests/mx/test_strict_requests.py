@@ -12,7 +12,7 @@ import pytest
 from fastapi.routing import APIRoute, iter_route_contexts
 
 from synergy.mx import routing
-from synergy.mx.routing import LONG, StrictRoute, parsed
+from synergy.mx.routing import DEEPEST, LONG, StrictRoute, parsed
 from synergy.mx.services import Services
 from tests.mx.asking import Client, local_app
 from tests.mx.attack import Attack
@@ -168,6 +168,19 @@ def test_a_body_is_utf_8(attack, coding):
     answer = attack.send("POST", "/api/v1/schedules", content=content, headers=JSON)
     assert answer.status_code == 400
     assert "JSON" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize("path", ["gc/run", "jobs/skip", "events", "schedules/preview"])
+@pytest.mark.parametrize("around", ["[]", '{"a":}'])
+def test_a_deeply_nested_body_is_refused(attack, path, around):
+    """It would exceed the stack of whatever walks through it, such as the audit log."""
+    begin, end = around[:-1], around[-1]
+    for field in ("process", "jobs", "payload", "dry_run"):
+        for depth in (DEEPEST, 300, 900):
+            content = f'{{"{field}": {begin * depth}1{end * depth}}}'
+            answer = attack.send("POST", f"/api/v1/{path}", content=content, headers=JSON)
+            assert answer.status_code == 400
+            assert "nested too deeply" in answer.json()["detail"]
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity"])

@@ -52,6 +52,8 @@ WIRE: dict[bytes, int] = {
     b"GET /api/v1/queues HTTP/1.1\r\n" + H + b"Content-Length: 2\r\n\r\n{}": 415,
     b"GET / HTTP/1.0\r\n\r\n": 400,
     b"GET / HTTP/1.1\r\nX: ".ljust(32 * 1024 + 1, b"x"): 400,
+    b"GET /api/v1/queues HTTP/1.1\r\n" + H + b"Authorization: Bearer a\r\n" * 2 + b"\r\n": 400,
+    POST + b"Content-Type: text/plain\r\nContent-Length: 17\r\n\r\n" + DRY: 400,
     POST + b"Content-Length: -1\r\n\r\n": 400,
     POST + b"Content-Length: " + b"9" * 5000 + b"\r\n\r\n": 400,
     POST + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}": 400,

@@ -44,5 +44,5 @@ class Authenticator:
             person = self.logins.by_session(secret)
             if person is not None:
                 return person
-        is_open = isinstance(self.logins, Accounts) and request.url.path in OPEN
+        is_open = isinstance(self.logins, Accounts) and request.scope["path"] in OPEN
         return Person("", Role.VIEWER) if is_here and is_open else None

@@ -192,7 +192,6 @@ def login_form(request: Request, next_: str, status: int = 200, **shown: str) ->
 
 def refuse_early(request: Request, next_: str, wait: float) -> HTMLResponse:
     """The response to a login that has to wait."""
-    log_login(request, "login.put_off", "")
     response = login_form(request, next_, 429, wrong=_wait_message(wait))
     response.headers["Retry-After"] = str(math.ceil(wait))
     return response

@@ -24,6 +24,15 @@ TARGET_BYTES: Final = 8 * 1024  # of path and query
 LENGTH_DIGITS: Final = 19  # of a Content-Length; Python does not parse numbers of any length
 CHUNK_SECONDS: Final = 30.0  # until the next chunk of a body has to arrive
 SLOWEST_BYTES: Final = 4096  # a second of a whole body, once CHUNK_SECONDS are over
+ONCE: Final = (  # headers that decide about a request
+    "authorization",
+    "content-type",
+    "idempotency-key",
+    "origin",
+    "sec-fetch-mode",
+    "sec-fetch-site",
+    "x-csrf-token",
+)
 FORM = "application/x-www-form-urlencoded"
 JSON = "application/json"
 
@@ -38,7 +47,7 @@ def body_limit(method: str, path: str) -> int:
 
 
 class HeaderLimit(HttpMiddleware):
-    """Refuses requests whose address or headers are too long, or whose length is ambiguous.
+    """Refuses requests whose address or headers are too long, or which are ambiguous.
 
     A proxy may see another end of an ambiguous request: what follows it could be a request of
     somebody else, or one that the proxy never saw. So nothing more is read from the connection.
@@ -50,6 +59,8 @@ class HeaderLimit(HttpMiddleware):
         if sum(len(name) + len(value) for name, value in scope["headers"]) > HEADER_BYTES:
             raise HTTPException(431, f"headers are limited to {HEADER_BYTES:,} bytes in total")
         headers = Headers(scope=scope)
+        if twice := next((name for name in ONCE if len(headers.getlist(name)) > 1), None):
+            raise HTTPException(400, f"the header {twice} was sent twice")
         if "transfer-encoding" in headers and "content-length" in headers:
             why = "send Content-Length or Transfer-Encoding, not both"
             raise HTTPException(400, why, {"Connection": "close"})
