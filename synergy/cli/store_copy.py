@@ -81,7 +81,7 @@ def _url(given: str, option: str, project: Project) -> str:
     try:
         return store_url(text, project.path, project.settings.home)
     except InvalidValue as error:
-        raise InvalidValue(f"{option} {error}") from error
+        raise InvalidValue(f"{option}: {error}") from error
 
 
 def _asked(option: str) -> str:

@@ -233,8 +233,8 @@ def test_a_refused_command_gives_its_reason_and_changes_nothing(
     [
         (("store", "backup", ""), "FILE: '' is not the path of a file"),
         (("report", "site_daily", "--csv", ""), "--csv: '' is not the path of a file"),
-        (("store", "copy", "--from", "", "--to", "sqlite:///x.db"), "--from '': expected sqlite:"),
-        (("store", "copy", "--from", "sqlite:///x.db", "--to", ""), "--to '': expected sqlite:"),
+        (("store", "copy", "--from", "", "--to", "sqlite:///x.db"), "--from: expected sqlite:"),
+        (("store", "copy", "--from", "sqlite:///x.db", "--to", ""), "--to: expected sqlite:"),
         (("process", "start", SESSIONS, "--instance", "99", "--dry-run"), "needs --console"),
     ],
 )
