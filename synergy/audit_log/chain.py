@@ -49,12 +49,17 @@ def verify(lines: Iterable[tuple[str, bytes]], kept_head: str = "") -> Verified:
 
 @dataclass(slots=True)
 class _Walk:
-    """The state between two lines. `damage` are the lines since the last one that was whole."""
+    """The state between two lines.
+
+    `damages` is the number of lines since the last one that was whole, `damaged` the place of the
+    first of them, and `damage` the last one.
+    """
 
     found: Verified
     wanted: str
-    damage: bytes = b""
+    damages: int = 0
     damaged: str = ""
+    damage: bytes = b""
     is_after_fault: bool = False
 
     def pass_(self, place: str, line: bytes) -> None:
@@ -62,7 +67,8 @@ class _Walk:
             entry = decode(line)
         except ValueError:
             self.damaged = self.damaged or place
-            self.damage += line
+            self.damage = line
+            self.damages += 1
             return
         self._judge_damage(entry)
         self._judge_link(place, entry)
@@ -72,11 +78,11 @@ class _Walk:
             self.wanted = ""
 
     def end(self) -> None:
-        if self.damage and not self.damage.endswith(b"\n"):
+        if self.damages == 1 and not self.damage.endswith(b"\n"):
             self.found.remarks.append(
                 f"{self.damaged}: the last line is torn: its act is lost; the next one heals it"
             )
-        elif self.damage:
+        elif self.damages:
             self._fault(f"{self.damaged}: the line was changed")
         if self.wanted:
             self._fault(f"no entry has the hash {self.wanted}: entries were removed or rewritten")
@@ -84,15 +90,15 @@ class _Walk:
     def _judge_damage(self, entry: Entry) -> None:
         torn = self.damage.removesuffix(b"\n")
         is_healing = entry.action == HEALED
-        if is_healing and torn and b"\n" not in torn and entry.object == healing(torn).object:
+        if is_healing and self.damages == 1 and entry.object == healing(torn).object:
             self.found.remarks.append(
                 f"{self.damaged}: a line is torn, which entry {entry.seq} tells: its act is lost"
             )
-        elif self.damage:
+        elif self.damages:
             self._fault(f"{self.damaged}: the line was changed, or inserted")
         elif is_healing:
             self._fault(f"the torn line before entry {entry.seq} was removed")
-        self.damage, self.damaged = b"", ""
+        self.damages, self.damaged, self.damage = 0, "", b""
 
     def _judge_link(self, place: str, entry: Entry) -> None:
         last = self.found.head

@@ -94,15 +94,33 @@ def follow(
 
 
 def decode(line: bytes) -> Entry:
-    """The entry of a line; raises ValueError if it is damaged, or was changed in any byte."""
+    """The entry of a line; raises ValueError if it is damaged, or was changed in any byte.
+
+    Nor is it an entry if it is written in another way than `line` does, such as with a field twice,
+    of which other programs might show the first.
+    """
     text, _, rest = line.rpartition(_HASH)
     if not line.endswith(b'"}\n') or rest != b'%s"}\n' % sha256(text).hexdigest().encode():
         raise ValueError("the hash of the line is not that of its text")
-    facts: Any = json.loads(line)
     try:
-        return Entry(**facts)
-    except TypeError as error:
+        entry = Entry(**json.loads(line))
+        if _has_types(entry) and entry.line == line:
+            return entry
+    except (TypeError, RecursionError) as error:
         raise ValueError(f"the line is no entry: {error}") from error
+    raise ValueError("the line is written in another way than an entry")
+
+
+def _has_types(entry: Entry) -> bool:
+    """Whether each fact is of its type: whoever computes a hash may have written anything."""
+    facts: dict[str, Any] = asdict(entry)
+    seq, of, about = facts.pop("seq"), facts.pop("of"), facts.pop("object")
+    return (
+        type(seq) is int
+        and (of is None or type(of) is int)
+        and isinstance(about, dict)
+        and all(isinstance(text, str) for text in (*facts.values(), *about.values()))
+    )
 
 
 def _cut(text: str) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from synergy import private_files
@@ -112,10 +113,13 @@ def files(folder: Path) -> list[Path]:
 
 
 def lines(paths: Iterable[Path]) -> Iterator[tuple[str, bytes]]:
-    """The lines of these files, each with its place; raises OSError."""
+    """The lines of these files, each with its place; raises OSError.
+
+    A line that is longer than any entry or torn line comes in parts.
+    """
     for path in paths:
         with open(path, "rb") as file:
-            for number, line in enumerate(file, 1):
+            for number, line in enumerate(iter(partial(file.readline, TAIL + 1), b""), 1):
                 yield f"{path.name}:{number}", line
 
 

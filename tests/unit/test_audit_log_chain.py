@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import sha256
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -134,3 +135,51 @@ def test_no_text_is_longer_than_a_tail_and_no_password_stands_in_it() -> None:
     assert b"secret" not in line
     assert follow(None, NOW, replace(ACT, who="\ud800"), "done").who == "\\ud800"
     assert decode(line).object["to"] == "mongodb://me:***@db/x"
+
+
+def forged(line: bytes, old: bytes, new: bytes) -> bytes:
+    """A line with other bytes, and the hash that fits them."""
+    text = line.rpartition(b',"hash":"')[0]
+    assert old in text
+    return sealed(text.replace(old, new))
+
+
+def sealed(text: bytes) -> bytes:
+    return b'%s,"hash":"%s"}\n' % (text, sha256(text).hexdigest().encode())
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b'"seq":1', b'"seq":true'),
+        (b'"seq":1', b'"seq":1.0'),
+        (b'"seq":1', b'"seq":"1"'),
+        (b'"of":null', b'"of":"x"'),
+        (b'"who":"user 0"', b'"who":7'),
+        (b'"who":"user 0"', b'"who":"admin","who":"user 0"'),
+        (b'"who":"user 0"', b'"who":"\\u0075ser 0"'),
+        (b'"object":{"name":"Scheduler"}', b'"object":["name"]'),
+        (b'"object":{"name":"Scheduler"}', b'"object":{"name":{}}'),
+        (b'"seq":1,', b'"seq":1, '),
+        (b'"detail":"",', b""),
+        (b'"of":null', b'"of":null,"more":1'),
+        (b'"of":null', b'"of":' + b"[" * 50_000 + b"]" * 50_000),
+    ],
+)
+def test_a_line_with_a_fitting_hash_that_is_no_entry_is_found(old: bytes, new: bytes) -> None:
+    line = forged(chain(1)[0], old, new)
+    assert verified([line]).faults
+    assert verified([line, chain(2)[1]]).faults
+
+
+@pytest.mark.parametrize("text", [b"[1", b"null", b'{"\xff":1', b'{"a":' + b"[" * 50_000])
+def test_a_text_with_a_fitting_hash_that_is_no_entry_is_found(text: bytes) -> None:
+    assert verified([sealed(text)]).faults
+
+
+def test_only_one_line_at_the_end_can_be_torn() -> None:
+    lines = chain(4)
+    torn = lines[3][:-20]
+    assert verified([*lines[:3], torn]).faults == []
+    changed = lines[2].replace(b"user 2", b"user 3")
+    assert verified([*lines[:2], changed, torn]).faults

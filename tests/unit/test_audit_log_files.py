@@ -244,3 +244,11 @@ def _writer(home: Path, number: int, who: str) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-c", WRITER, str(home), str(number), who]
     environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
     return subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, cwd=home)
+
+
+def test_a_line_without_end_is_read_in_parts(tmp_path: Path) -> None:
+    endless = tmp_path / "000000000001.jsonl"
+    endless.touch()
+    os.truncate(endless, 3 * files.TAIL)
+    assert max(len(line) for _, line in files.lines([endless])) <= files.TAIL + 1
+    assert verify(files.lines([endless])).faults
