@@ -92,7 +92,13 @@ def test_local_users_log_in_while_the_provider_fails(mx, provider, kind):
 
 
 @pytest.mark.parametrize("name", ["authorization_endpoint", "token_endpoint", "jwks_uri"])
-@pytest.mark.parametrize("value", [None, 7, "/a", "ftp://127.0.0.1/a", "http:///a", "http://[::1"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(None, 7, "/a", "ftp://127.0.0.1/a", "http:///a", "http://[::1", "http://h:port/"),
+        *("http://h/\x00", "http://h/?a=\ud800", "http://xn--a/", f"http://h/{'a' * 70_000}"),
+    ],
+)
 def test_a_provider_without_usable_endpoints_is_refused(mx, provider, name, value):
     provider.metadata = {name: value}
     assert alert(Browser(mx).begin()) == NO_ANSWER

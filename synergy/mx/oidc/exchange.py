@@ -6,6 +6,7 @@ import asyncio
 import json
 import ssl
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -18,6 +19,15 @@ SECONDS: Final = 10.0  # for a whole answer
 MOST_BYTES: Final = 256 * 1024  # of an answer
 
 Json = dict[str, Any]
+
+
+def scheme_of(url: str) -> str:
+    """The scheme of a URL by which a request can be sent, in lower case; "" for others."""
+    with suppress(ValueError, httpx.InvalidURL):
+        found = httpx.URL(url)
+        if found.host:
+            return found.scheme
+    return ""
 
 
 async def get(url: str) -> Json:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote_plus, urlsplit
+from urllib.parse import quote_plus
 
 from authlib.oauth2.auth import ClientAuth
 from authlib.oauth2.rfc6749.parameters import prepare_token_request
@@ -90,11 +90,8 @@ def _refused(status: int, answer: Mapping[str, Any]) -> SignOnFailed:
 def _endpoint(found: Mapping[str, Any], name: str, *, is_plain: bool) -> str:
     url = found.get(name)
     schemes = ("https", "http") if is_plain else ("https",)
-    try:
-        if isinstance(url, str) and urlsplit(url).scheme in schemes and urlsplit(url).hostname:
-            return url
-    except ValueError:
-        pass
+    if isinstance(url, str) and exchange.scheme_of(url) in schemes:
+        return url
     raise unavailable(f"the provider publishes no {name} by {' or '.join(schemes)}")
 
 
