@@ -13,6 +13,7 @@ from synergy.errors import InvalidValue
 
 _FORMULA = frozenset("=+-@\N{MINUS SIGN}")  # begin a formula in spreadsheet programs
 _SEPARATORS = ("\t", "\r", "\n")  # programs that split cells at them see a cell begin behind them
+_SPLIT = re.compile(r"([;\t\r\n])")  # where they split: at `;` if `,` is the sign of decimals
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
 
@@ -35,7 +36,14 @@ def safe(cells: Sequence[object]) -> list[object]:
 
     Numbers, and text that is only a number, stay as they are.
     """
-    return [f"'{cell}" if isinstance(cell, str) and _is_formula(cell) else cell for cell in cells]
+    return [_safe(cell) if isinstance(cell, str) else cell for cell in cells]
+
+
+def _safe(text: str) -> str:
+    """The text; a program with another separator does not heed the quotes around it."""
+    begin, *others = _SPLIT.split(text)
+    others[1::2] = (f"'{part}" if _is_formula(part.lstrip('"')) else part for part in others[1::2])
+    return "".join(("'" if _is_formula(text) else "", begin, *others))
 
 
 def _is_formula(text: str) -> bool:

@@ -20,6 +20,7 @@ _SECRET = re.compile(r"auth|cookie|token|secret|passw|api-?key|signature|credent
 _HIDDEN_IN_URL = re.compile(r"[:=/]\*{3}(?=[@&]|$)")
 SIGNING_SECRET = "signing_secret"
 _OF_RECEIVER = ("headers", SIGNING_SECRET)  # fields whose secrets are meant for one receiver
+_PORT = re.compile(r"(https?://[^/?#@:]+)(:[0-9]+)(?=[/?])", re.IGNORECASE)
 _URLS = ("target",)  # fields that hold a URL
 
 
@@ -39,10 +40,23 @@ def _field(name: str, value: object) -> object:
             for header, text in value.items()
         }
     if name in _URLS and isinstance(value, str):
-        return mask(value)
+        return masked_target(value)
     if name == SIGNING_SECRET and value:
         return HIDDEN
     return shown(value)
+
+
+def masked_target(url: str) -> str:
+    """The URL of a target without its secrets.
+
+    A webhook has no login: the port stays out of the mask, which would take what follows it, up to
+    an @ in the path, for a password, and a part of the path for the host.
+    """
+    found = _PORT.match(url)
+    if found is None:
+        return mask(url)
+    host, port = found.groups()
+    return f"{host}{port}{mask(host + url[found.end() :])[len(host) :]}"
 
 
 def secrets_of(request: Mapping[str, object]) -> frozenset[str]:
@@ -102,7 +116,7 @@ def hidden(program: Program) -> list[str]:
     found = [f"headers: {name}" for name, value in program.headers.items() if value == HIDDEN]
     if HIDDEN in _words(program.signing_secret):
         found.append(SIGNING_SECRET)
-    if mask(program.target) == program.target and _HIDDEN_IN_URL.search(program.target):
+    if masked_target(program.target) == program.target and _HIDDEN_IN_URL.search(program.target):
         found.append("target")
     return [f"{place}: {HIDDEN} is shown in the place of a secret: write it out" for place in found]
 
@@ -122,4 +136,4 @@ def kept(sent: object, present: object) -> object:
         }
     if not isinstance(sent, str) or not isinstance(present, str) or HIDDEN not in sent:
         return sent
-    return present if sent in (HIDDEN, mask(present)) else sent
+    return present if sent in (HIDDEN, mask(present), masked_target(present)) else sent
