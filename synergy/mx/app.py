@@ -33,6 +33,7 @@ from synergy.mx.protection.origins import origin_of, user_of
 from synergy.mx.protection.rates import OF_ORIGIN, OF_USER, RateLimit
 from synergy.mx.protection.request_log import RequestLog
 from synergy.mx.protection.stream_shutdown import ShutdownSignal, StreamShutdown
+from synergy.mx.protection.turns import Turns
 from synergy.mx.recording import ActResults, Acts
 from synergy.mx.request_metrics import RequestMetrics
 from synergy.mx.routing import Router, StrictRoute
@@ -111,6 +112,7 @@ def _middleware(
         Middleware(RateLimit, rate=OF_USER, sender_of=user_of, clock=services.clock),
         Middleware(CsrfProtection),
         Middleware(BodyLimit),
+        Middleware(Turns),
         Middleware(Idempotency, kept_answers=services.kept_answers, clock=services.clock),
     ]
 

@@ -17,7 +17,7 @@ from synergy.mx.accounts.throttle import (
 from synergy.mx.app import THREADS
 from synergy.mx.protection.shares import Shares
 from tests.factories import NOW
-from tests.mx.secured_mx import ELSEWHERE, QUICK, csrf_of, log_in
+from tests.mx.secured_mx import ELSEWHERE, HERE, QUICK, csrf_of, log_in
 
 NEW = "nine quiet green otters"
 
@@ -137,6 +137,16 @@ def test_one_address_does_not_take_all_places_of_comparisons(secured):
     with passwords._PENDING.place(ELSEWHERE[0]), passwords._PENDING.place(ELSEWHERE[0]):
         assert log_in(secured.client(ELSEWHERE), "ada").status_code == 429
         assert log_in(secured.client(), "ada").status_code == 303
+
+
+@pytest.mark.parametrize("address", [ELSEWHERE, HERE])
+def test_a_login_without_a_free_place_is_no_failure(secured, monkeypatch, address):
+    client = secured.client(address)
+    with monkeypatch.context() as patch:
+        patch.setattr(passwords, "_PENDING", Shares("logins", most=0, share=2))
+        for _ in range(2 * FREE):
+            assert log_in(client, "ada").status_code == 503
+    assert log_in(client, "ada").status_code == 303
 
 
 def test_one_address_does_not_make_a_name_wait_for_others(secured):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 
 import pytest
@@ -12,12 +13,14 @@ from synergy.clock import SteppedClock
 from synergy.errors import Unreachable
 from synergy.mx import app as mx_app
 from synergy.mx.access import Role
+from synergy.mx.app import THREADS
 from synergy.mx.problems import ShareExceeded
 from synergy.mx.protection import rates
 from synergy.mx.protection.limits import LARGEST, BodyLimit
 from synergy.mx.protection.origins import network_of
 from synergy.mx.protection.rates import Budget, Rate
 from synergy.mx.protection.shares import Shares
+from synergy.mx.protection.turns import SHARE as TURNS
 from synergy.mx.stream import SHARE
 from tests.factories import NOW
 from tests.mx.secured_mx import ELSEWHERE
@@ -107,6 +110,32 @@ def test_one_address_has_a_share_of_the_streams(secured_place, tokens):
                 assert program.ask(tokens["ada" if number % 2 else "otto"], FAR).status == 200
             assert refused(program.ask(tokens["vera"], FAR))
             assert program.ask(tokens["vera"], "203.0.113.10").status == 200
+
+
+# Threads
+
+
+def test_slow_requests_of_one_user_leave_threads_to_others(secured_place, tokens):
+    begun, may_end = threading.Semaphore(0), threading.Event()
+
+    def slow() -> None:
+        begun.release()
+        assert may_end.wait(LIMIT)
+
+    with running(secured_place) as (mx, port), ThreadPoolExecutor(2 * THREADS) as pool:
+        mx._server.config.app.add_api_route("/api/v1/slow", slow)
+        program = Program(port)
+        with program.open:
+            asked = [
+                pool.submit(lambda: program.ask(tokens["ada"], FAR, "/api/v1/slow").status)
+                for _ in range(2 * THREADS)
+            ]
+            for _ in range(TURNS):
+                assert begun.acquire(timeout=LIMIT)
+            assert program.ask(tokens["otto"], FAR, "/api/v1/processes").status == 200
+            may_end.set()
+            statuses = [each.result(LIMIT) for each in asked]
+    assert statuses == [200] * 2 * THREADS
 
 
 # Bodies

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from hmac import compare_digest
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from synergy.clock import Clock
 from synergy.errors import Refused
@@ -23,6 +23,13 @@ from synergy.mx.protection.origins import network_of
 if TYPE_CHECKING:  # it imports Authlib, which MX without single sign-on does not need
     from synergy.mx.oidc.client import OidcClient
     from synergy.mx.oidc.identity import Identity
+
+
+class Attempt(NamedTuple):
+    """What came of a password: whether it is right, or the seconds until it is looked at."""
+
+    is_right: bool
+    wait: float = 0.0
 
 
 class Accounts:
@@ -79,11 +86,21 @@ class Accounts:
             user = self._sessions.user_of(secret, self._user_of, self.now)
         return None if user is None else Person(user.name, user.role, csrf_of(secret), "session")
 
-    def is_password(self, name: str, password: str, address: str) -> bool:
-        """Whether a user has this password; takes equally long for unknown names."""
+    def attempt(self, name: str, password: str, address: str, cookie: str | None) -> Attempt:
+        """Whether a user has this password; takes equally long for unknown names.
+
+        `cookie` is the device cookie. Raises Unreachable or ShareExceeded if no place is free for a
+        comparison; then the attempt counts as none.
+        """
+        sender = (name, address, self.device_of(name, cookie or ""))
         user = self.users.people.get(name)
-        hash_ = None if user is None else user.password
-        return passwords.is_correct(password, hash_, network_of(address))
+        with passwords.place(network_of(address)):
+            if (wait := self.throttle.attempt(*sender)) > 0:
+                return Attempt(False, wait)
+            if not passwords.is_correct(password, None if user is None else user.password):
+                return Attempt(False)
+        self.throttle.succeeded(*sender)
+        return Attempt(True)
 
     def device_cookie(self, name: str) -> str:
         """A cookie for a browser in which a user has logged in; void after a password change."""

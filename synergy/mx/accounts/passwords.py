@@ -42,18 +42,17 @@ def _is_strong(password: str) -> bool:
 
 
 def hashed(password: str) -> str:
-    """The hash of a password; raises Unreachable as `is_correct` does."""
-    with _place():
+    """The hash of a password; raises Unreachable as `place` does."""
+    with place(), _RUNNING:
         return _hasher.hash(_normalized(password))
 
 
-def is_correct(password: str, hash_: str | None, *origin: str) -> bool:
+def is_correct(password: str, hash_: str | None) -> bool:
     """Whether a password matches a hash; takes equally long without a hash (for an unknown user).
 
-    Raises Unreachable if too many comparisons are pending, and ShareExceeded if too many of one
-    origin are.
+    The caller holds a `place`.
     """
-    with _place(*origin):
+    with _RUNNING:
         try:
             _hasher.verify(hash_ or _dummy_hash(), _normalized(password[: LONGEST + 1]))
         except (VerificationError, InvalidHashError):
@@ -62,8 +61,12 @@ def is_correct(password: str, hash_: str | None, *origin: str) -> bool:
 
 
 @contextmanager
-def _place(*origin: str) -> Iterator[None]:
-    with _PENDING.place(*origin), _RUNNING:
+def place(*origin: str) -> Iterator[None]:
+    """Holds one of the few places of pending comparisons.
+
+    Raises Unreachable if there is none, and ShareExceeded if one origin has too many.
+    """
+    with _PENDING.place(*origin):
         yield
 
 

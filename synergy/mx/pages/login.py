@@ -14,7 +14,7 @@ from starlette.responses import Response
 from synergy.errors import InvalidValue, NotFound
 from synergy.mx.access import Person, Role, Viewer, person_of
 from synergy.mx.accounts import cookies
-from synergy.mx.accounts.accounts import Accounts
+from synergy.mx.accounts.accounts import Accounts, Attempt
 from synergy.mx.accounts.local_access import LocalAccess
 from synergy.mx.accounts.sessions import LIFE
 from synergy.mx.pages.render import page
@@ -62,15 +62,13 @@ def login(request: Request, form: LoginForm) -> Response:
     accounts, name, next_ = _logins(request), form.get("name", ""), form.get("next", "/")
     if isinstance(accounts, LocalAccess):
         return _enter(request, accounts, form.get("password", ""), next_)
-    attempt = (name, address_of(request), _device(request, accounts, name))
-    wait = accounts.throttle.attempt(*attempt)
-    if wait > 0:
-        return refuse_early(request, next_, wait)
-    if not accounts.is_password(name, form.get("password", ""), attempt[1]):
+    attempt = _attempt(request, accounts, name, form.get("password", ""))
+    if attempt.wait > 0:
+        return refuse_early(request, next_, attempt.wait)
+    if not attempt.is_right:
         known = name if name in accounts.users.people else "(unknown)"
         log_login(request, "login.failed", known)
         return login_form(request, next_, 401, name=name, wrong=WRONG)
-    accounts.throttle.succeeded(*attempt)
     note_login(request, name, "password")
     response = RedirectResponse(local_path(next_), 303)
     cookies.put(request, response, cookies.LOGIN, "", 0)
@@ -125,13 +123,11 @@ def show_account(request: Request, person: Viewer) -> HTMLResponse:
 def change_password(request: Request, person: Viewer, form: Form) -> Response:
     """Changes the password; all other sessions end."""
     accounts = _own(request, person)
-    attempt = (person.name, address_of(request), _device(request, accounts, person.name))
-    wait = accounts.throttle.attempt(*attempt)
-    if wait > 0:
-        return _account(request, person, 429, wrong=_wait_message(wait))
-    if not accounts.is_password(person.name, form.get("current", ""), attempt[1]):
+    attempt = _attempt(request, accounts, person.name, form.get("current", ""))
+    if attempt.wait > 0:
+        return _account(request, person, 429, wrong=_wait_message(attempt.wait))
+    if not attempt.is_right:
         return _account(request, person, 422, wrong="Current password is incorrect.")
-    accounts.throttle.succeeded(*attempt)
     new = form.get("new", "")
     if new != form.get("again", ""):
         return _account(request, person, 422, wrong="The new passwords do not match.")
@@ -162,8 +158,9 @@ def _own(request: Request, person: Person) -> Accounts:
     return accounts
 
 
-def _device(request: Request, accounts: Accounts, name: str) -> str:
-    return accounts.device_of(name, cookies.read(request, cookies.DEVICE) or "")
+def _attempt(request: Request, accounts: Accounts, name: str, password: str) -> Attempt:
+    cookie = cookies.read(request, cookies.DEVICE)
+    return accounts.attempt(name, password, address_of(request), cookie)
 
 
 def _begin(request: Request, response: Response, accounts: Accounts, name: str) -> None:
