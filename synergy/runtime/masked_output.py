@@ -1,4 +1,4 @@
-"""Standard output and error of a process that nobody watches, without secrets.
+"""Standard output and error of a process that nobody watches: visible, and without secrets.
 
 The supervisor appends them to `logs/<process>.out`: what work prints, and the traceback of an
 interpreter that ends. Output of programs that work starts itself passes it by.
@@ -12,12 +12,13 @@ from io import TextIOBase
 from typing import TextIO, cast
 
 from synergy.runtime.masking import mask
+from synergy.visible_text import visible
 
 LONGEST = 65_536  # characters of an unfinished line that are kept
 
 
 class MaskedOutput(TextIOBase):
-    """A text stream that writes whole lines to another one, each masked."""
+    """A text stream that writes whole lines to another one, masked and with visible characters."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -38,7 +39,7 @@ class MaskedOutput(TextIOBase):
         with self._lock:
             lines, end, self._line = (self._line + text).rpartition("\n")
             if end:
-                self._stream.write(mask(lines) + end)
+                self._stream.write(visible(mask(lines)) + end)
                 self._stream.flush()
             if len(self._line) > LONGEST:
                 self.flush()
@@ -48,7 +49,7 @@ class MaskedOutput(TextIOBase):
         """Writes the unfinished line as well."""
         with self._lock:
             line, self._line = self._line, ""
-            self._stream.write(mask(line))
+            self._stream.write(visible(mask(line)))
             self._stream.flush()
 
 

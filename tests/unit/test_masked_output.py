@@ -15,6 +15,14 @@ def test_lines_are_masked_whatever_their_pieces() -> None:
     assert stream.getvalue() == "token=*** ***\n"
 
 
+def test_lines_have_no_invisible_characters() -> None:
+    stream = StringIO()
+    output = MaskedOutput(stream)
+    output.write("one\x1b[2J\u202e\n\ttwo\r")
+    output.flush()
+    assert stream.getvalue() == "one\\x1b[2J\\u202e\n\ttwo\\r"
+
+
 def test_an_unfinished_line_is_written_when_it_is_flushed() -> None:
     stream = StringIO()
     output = MaskedOutput(stream)
