@@ -174,6 +174,18 @@ def test_failed_sign_ons_are_slowed_down_and_outages_are_not(mx, provider):
     assert statuses == [401] * 5 + [429] * 2
 
 
+@pytest.mark.parametrize("name", ["127.0.0.1 by single sign-on", "single sign-on 127.0.0.1"])
+def test_guesses_of_a_name_do_not_slow_down_sign_ons(mx, provider, name):
+    csrf = "x" * 43
+    fields = {"csrf": csrf, "name": name, "password": "a guess"}
+    elsewhere = {"X-Forwarded-Proto": "https", "Cookie": f"__Host-synergy_login={csrf}"}
+    for number in range(7):
+        elsewhere["X-Forwarded-For"] = f"203.0.113.{number}"
+        Browser(mx).client.post(f"{mx}/login", data=fields, headers=elsewhere)
+    assert Browser(mx).client.post(f"{mx}/login", data=fields, headers=elsewhere).status_code == 429
+    assert Browser(mx).log_in().status_code == 200
+
+
 def test_no_secret_of_a_sign_on_is_logged(mx, provider, caplog):
     caplog.set_level("DEBUG", "synergy")
     tokens = []

@@ -92,7 +92,8 @@ class Accounts:
         `cookie` is the device cookie. Raises Unreachable or ShareExceeded if no place is free for a
         comparison; then the attempt counts as none.
         """
-        sender = (name, address, self.device_of(name, cookie or ""))
+        # What is typed as a name is counted apart from other kinds of login.
+        sender = (f"user {name}", address, self.device_of(name, cookie or ""))
         user = self.users.people.get(name)
         with passwords.place(network_of(address)):
             if (wait := self.throttle.attempt(*sender)) > 0:

@@ -74,7 +74,7 @@ def _finished(request: Request, secret: str, next_: str) -> Response:
     except SignOnFailed as error:
         return _failed(request, next_, error)
     # Not by name: the failures of some users of the provider must not hold up the others.
-    attempt = (f"{address_of(request)} by single sign-on", address_of(request))
+    attempt = (f"single sign-on {address_of(request)}", address_of(request))
     wait = accounts.throttle.attempt(*attempt)
     if wait > 0:
         return refuse_early(request, next_, wait)
