@@ -199,20 +199,27 @@ class _Tail:
         assert stream is not None
         self._stream = stream
         self._kept: deque[bytes] = deque(maxlen=KEPT)
+        self._is_cut = False  # whether they begin within a line
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
 
     def _read(self) -> None:
         with self._stream:
             while line := self._stream.readline(8192):
+                if len(self._kept) == KEPT:
+                    self._is_cut = not self._kept[0].endswith(b"\n")
                 self._kept.append(line)
 
     def lines(self) -> list[str]:
         """The last lines, masked; waits briefly for a stream that another process still holds.
 
         Secrets are masked in the whole text: neither a part of a long line nor what the reason
-        leaves out may begin within one.
+        leaves out may begin within one. A line whose beginning is not kept is `...`, since it may
+        begin within a secret.
         """
         self._thread.join(DRAIN_SECONDS)
-        text = mask(b"".join(self._kept).decode(errors="replace"))
+        kept = b"".join(self._kept)
+        if self._is_cut:
+            kept = b"...\n" + kept.partition(b"\n")[2]
+        text = mask(kept.decode(errors="replace"))
         return text.removesuffix("\n").split("\n") if text else []

@@ -22,7 +22,7 @@ from synergy.model.unit_of_work import UnitState
 from synergy.runtime.identity import start_time
 from synergy.runtime.masking import know
 from synergy.supervisor.proctable import MARKER
-from synergy.worker.command import CommandWorker
+from synergy.worker.command import KEPT, CommandWorker
 from synergy.worker.unit_runner import UnitRunner
 from tests.acceptance.kit import until
 from tests.deployments import HOURLY, a_deployment, a_process
@@ -106,6 +106,21 @@ def test_a_secret_at_a_cut_of_long_output_is_masked(before, caplog):
     everything = repr(log_of(system, run)) + unit(system, run).reason
     assert "***yyy" in everything
     assert not re.search("canary|anary|cana|nary", everything)
+
+
+@pytest.mark.parametrize("rest", [f"'y' * {8192 * KEPT}", f"'\\nline' * {KEPT - 1}"])
+def test_a_line_whose_beginning_is_not_kept_shows_no_part_of_a_secret(rest, caplog):
+    caplog.set_level(logging.INFO)
+    know(["canary-canary"])
+    script = f"import sys; sys.exit('x' * 8186 + 'canary-canary' + {rest})"
+    system = a_system(a_free_process(classname=None, command=(sys.executable, "-c", script)))
+    run = a_run()
+    launch(system, run)
+    carry_out_command(system)
+    texts = [text for _, text in log_of(system, run)]
+    assert texts[0] == "..."
+    assert set(texts[1:-1]) <= {"line"}
+    assert "canary" not in unit(system, run).reason
 
 
 def test_the_log_of_a_program_that_cannot_be_started():
