@@ -94,11 +94,13 @@ def check_secrets(secrets: Sequence[str]) -> None:
 
 
 def secrets_in(text: str) -> tuple[str, ...]:
-    """The secrets of a text: one, or the new and the old one, separated by a comma.
+    """The secrets of a text: one, or the new and the old one, separated by a comma; none of "".
 
     Raises InvalidValue for secrets that cannot be used; the message does not quote them.
     """
     secrets = tuple(word.strip() for word in text.split(",") if word.strip())
+    if text and not secrets:  # those of the deployment would sign in their place
+        raise InvalidValue("signing secrets: one is empty")
     check_secrets(secrets)
     return secrets
 

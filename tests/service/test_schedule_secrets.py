@@ -194,6 +194,7 @@ def test_an_edit_keeps_a_hidden_signing_secret_unless_the_host_changes(agents, r
     [
         ({"signing_secret": "geheim1,geheim2,geheim3"}, "two at most"),
         ({"signing_secret": "whsec_geheim!"}, "is not base64"),
+        ({"signing_secret": " , "}, "one is empty"),
         ({"signing_secret": "***"}, "write it out"),
         ({"signing_secret": "geheim, ***"}, "write it out"),
         ({"target": "amqps://h/v?exchange=e"}, "only webhooks are signed"),
