@@ -24,7 +24,7 @@ RUN_COUNTS = "metrics/runs"
 
 MX_HOST = "127.0.0.1"
 MX_PORT = 5000
-MX_SESSION_IDLE = 30  # minutes without an open page, after which a session ends
+MX_SESSION_IDLE = 30  # minutes without use, after which a session ends
 
 
 def local_token(home: Path) -> Path:

@@ -81,6 +81,30 @@ def test_an_unused_session_ends_after_half_an_hour(secured):
     assert client.get("/account").status_code == 303
 
 
+@pytest.mark.parametrize("more", [{}, {"X-Synergy-Used": "1"}])
+def test_an_open_page_alone_keeps_no_session_alive(secured, more):
+    client = secured.logged_in("vera")
+    asked = {"Sec-Fetch-Mode": "cors", "Sec-Fetch-Site": "same-origin", "HX-Request": "true"}
+    for _ in range(29):
+        secured.world.clock.advance(60)
+        assert client.get("/troubles", headers=asked).status_code == 200
+    client.get("/troubles", headers={**asked, **more})
+    secured.world.clock.advance(60)
+    assert client.get("/troubles", headers=asked).status_code == (200 if more else 401)
+
+
+def test_changes_and_opened_pages_keep_a_session_alive(secured):
+    client = secured.logged_in("otto")
+    csrf = csrf_of(client)
+    own = {"Sec-Fetch-Site": "same-origin"}
+    for _ in range(3):
+        secured.world.clock.advance(29 * 60)
+        assert client.get("/", headers={**own, "Sec-Fetch-Mode": "navigate"}).status_code == 200
+        secured.world.clock.advance(29 * 60)
+        headers = {**own, "Sec-Fetch-Mode": "cors", "X-CSRF-Token": csrf}
+        assert client.post("/api/v1/nothing", json={}, headers=headers).status_code == 404
+
+
 def test_the_settings_say_when_an_unused_session_ends(tmp_path):
     sessions = Sessions(tmp_path / "sessions.json", timedelta(minutes=5))
     made = sessions.open(OTTO, NOW)

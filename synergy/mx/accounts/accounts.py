@@ -80,10 +80,10 @@ class Accounts:
         token, role = found
         return Person(token.user, role, via=f"token {token.id} {token.name}".strip())
 
-    def by_session(self, secret: str) -> Person | None:
-        """The user of a session; None if it has ended."""
+    def by_session(self, secret: str, *, is_use: bool = True) -> Person | None:
+        """The user of a session, which a use prolongs; None if it has ended."""
         with unavailable_if_refused():
-            user = self._sessions.user_of(secret, self._user_of, self.now)
+            user = self._sessions.user_of(secret, self._user_of, self.now, is_use=is_use)
         return None if user is None else Person(user.name, user.role, csrf_of(secret), "session")
 
     def attempt(self, name: str, password: str, address: str, cookie: str | None) -> Attempt:

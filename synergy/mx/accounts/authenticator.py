@@ -11,11 +11,13 @@ from synergy.mx.accounts import cookies
 from synergy.mx.accounts.accounts import Accounts
 from synergy.mx.accounts.local_access import LocalAccess
 from synergy.mx.accounts.roles import Role
+from synergy.mx.protection.csrf import SAFE
 from synergy.mx.protection.hosts import is_local, own_names
 
 _MONITORING = ("/healthz", "/livez", "/readyz", "/metrics")  # each is in the API as well
 OPEN = frozenset({"/api/openapi.json", *_MONITORING, *(f"/api/v1{path}" for path in _MONITORING)})
 """Paths that need no login on this machine if MX has users."""
+_USED = "x-synergy-used"  # header of static/use.js
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +43,17 @@ class Authenticator:
         if (secret := bearer_of(request)) is not None:
             return self.logins.by_token(secret)
         if secret := cookies.read(request, cookies.SESSION) or "":
-            person = self.logins.by_session(secret)
+            person = self.logins.by_session(secret, is_use=_is_use(request))
             if person is not None:
                 return person
         is_open = isinstance(self.logins, Accounts) and request.scope["path"] in OPEN
         return Person("", Role.VIEWER) if is_here and is_open else None
+
+
+def _is_use(request: HTTPConnection) -> bool:
+    """Whether a request comes from a person, and not from an open page by itself.
+
+    Browsers send the mode of each request; other clients do nothing by themselves.
+    """
+    mode = request.headers.get("sec-fetch-mode", "navigate")
+    return mode == "navigate" or request.scope["method"] not in SAFE or _USED in request.headers

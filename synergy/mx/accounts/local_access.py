@@ -67,11 +67,14 @@ class LocalAccess:
             raise Unauthenticated("token is not that of the home")
         return Person("", Role.ADMIN, via="token of the home")
 
-    def by_session(self, secret: str) -> Person | None:
-        """The holder of a session; None if it has ended."""
+    def by_session(self, secret: str, *, is_use: bool = True) -> Person | None:
+        """The holder of a session, which a use prolongs; None if it has ended."""
         with unavailable_if_refused():
             user = self._sessions.user_of(
-                secret, lambda session: self._users.people.get(session.user), self._clock.now()
+                secret,
+                lambda session: self._users.people.get(session.user),
+                self._clock.now(),
+                is_use=is_use,
             )
         return None if user is None else Person("", user.role, csrf_of(secret), "session")
 

@@ -82,9 +82,14 @@ class Sessions:
         return secret
 
     def user_of(
-        self, secret: str, find: Callable[[Session], User | None], now: datetime
+        self,
+        secret: str,
+        find: Callable[[Session], User | None],
+        now: datetime,
+        *,
+        is_use: bool = True,
     ) -> User | None:
-        """The user of a session, which is marked as used now; None if it has ended.
+        """The user of a session, which with `is_use` is marked as used now; None if it has ended.
 
         `find` returns the user as it is now; None if there is none any more.
         """
@@ -95,7 +100,7 @@ class Sessions:
             return None
         if session.has_ended(now, self._idle):
             return None
-        if now - session.seen_at >= TOUCH:
+        if is_use and now - session.seen_at >= TOUCH:
             self._file.change(lambda kept: _touched(kept, id_, now))
         return user
 

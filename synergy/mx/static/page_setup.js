@@ -6,6 +6,7 @@ import { listenIfNeeded } from "./live.js";
 import { reload } from "./live_parts.js";
 import { startTimes } from "./times.js";
 import { toast } from "./toast.js";
+import { startUse } from "./use.js";
 
 /* Actions: any element with data-api, a button or a form */
 
@@ -102,6 +103,7 @@ addEventListener("resize", makeScrollable);
 document.addEventListener("htmx:afterSwap", makeScrollable);
 startTimes();
 startKeys();
+startUse();
 makeScrollable();
 document.addEventListener("DOMContentLoaded", listenIfNeeded); // all scripts of the page listen by then
 document.querySelector("nav [aria-current=page]")?.scrollIntoView({ block: "nearest", inline: "center" });

@@ -53,6 +53,23 @@ def test_login_and_logout_work_with_and_without_scripts(look, mx, scripts):
     expect(page).to_have_url(f"{mx}/login?next=/account")
 
 
+def test_a_page_tells_mx_when_somebody_uses_it(look, mx):
+    page = look(f"{mx}/account")
+    log_in(page, "otto")
+    expect(page.get_by_role("heading", name="otto")).to_be_visible()
+
+    def headers_of_live_part():
+        with page.expect_request("**/troubles") as asked:
+            page.evaluate("document.getElementById('troubles').dispatchEvent(new Event('refresh'))")
+        return asked.value.all_headers()
+
+    assert "x-synergy-used" not in headers_of_live_part()
+    page.keyboard.press("Shift")
+    told = headers_of_live_part()
+    assert (told["x-synergy-used"], told["sec-fetch-mode"]) == ("1", "cors")
+    assert "x-synergy-used" not in headers_of_live_part()
+
+
 @pytest.mark.parametrize("scripts", [True, False])
 def test_a_browser_logs_in_through_a_provider(look, world, tmp_path, scripts):
     with signing_on(world, tmp_path) as (mx, provider):
