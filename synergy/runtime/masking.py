@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from base64 import b64encode
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from urllib.parse import quote, unquote
+from urllib.parse import quote, quote_plus, unquote
 
 HIDDEN = "***"
 SHORTEST = 6  # characters of a value that is masked wherever it occurs: shorter ones are in words
@@ -103,14 +104,17 @@ _SHAPES = (
     ),
 )
 
+_ESCAPE = re.compile("%[0-9A-F]{2}")
+_IN_HTML = re.compile("[<>&]")
+
 _known: list[str] = []  # like the handlers of logging, those of the whole process
 
 
 def know(secrets: Iterable[str]) -> None:
     """Makes `mask` replace these values, and no others, wherever they occur in this process.
 
-    They are replaced as they are, percent-encoded and decoded, and as JSON writes them. Values
-    shorter than `SHORTEST` are left out.
+    They are replaced as they are, percent-encoded and decoded, as JSON writes them, and in base64,
+    also within a longer value. Forms shorter than `SHORTEST` are left out.
     """
     _known.clear()
     also_know(secrets)
@@ -122,9 +126,22 @@ def also_know(secrets: Iterable[str]) -> None:
     _known[:] = sorted(forms.union(_known), key=len, reverse=True)
 
 
-def _forms(secret: str) -> tuple[str, ...]:
+def _forms(secret: str) -> Iterator[str]:
     plain = unquote(secret)
-    return secret, plain, quote(plain, safe=""), quote(plain), json.dumps(plain)[1:-1]
+    yield from (secret, plain)
+    for quoted in (quote(plain, safe=""), quote(plain), quote_plus(plain)):
+        yield from (quoted, _ESCAPE.sub(lambda escape: escape[0].lower(), quoted))
+    for written in (json.dumps(plain)[1:-1], json.dumps(plain, ensure_ascii=False)[1:-1]):
+        yield from (written, written.replace("/", r"\/"))  # PHP
+        yield _IN_HTML.sub(lambda char: f"\\u{ord(char[0]):04x}", written)  # Go
+    for before in range(3):
+        yield from _in_base64(plain.encode(errors="replace"), before)
+
+
+def _in_base64(secret: bytes, before: int) -> tuple[str, str]:
+    """The characters that the secret alone decides, after so many bytes of a group of three."""
+    text = b64encode(bytes(before) + secret)[(0, 2, 3)[before] : 4 * ((before + len(secret)) // 3)]
+    return text.decode(), text.translate(bytes.maketrans(b"+/", b"-_")).decode()
 
 
 def mask(text: str) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import base64
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -107,6 +108,35 @@ def test_a_known_secret_is_masked_in_every_form(written: str) -> None:
 def test_a_known_secret_is_masked_as_json_writes_it() -> None:
     know(['quo"te\\x'])
     assert mask('{"a": "quo\\"te\\\\x"}') == '{"a": "***"}'
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "p%c3%a4+ss%2fw%26%3c",
+        "p%C3%A4%20ss%2fw%26%3C".lower(),
+        "p\\u00e4 ss\\/w&<",
+        "pä ss/w\\u0026\\u003c",
+    ],
+)
+def test_a_known_secret_is_masked_as_other_programs_write_it(written: str) -> None:
+    know(["pä ss/w&<"])
+    assert mask(f"it is {written}.") == "it is ***."
+
+
+@pytest.mark.parametrize("encoded", [base64.b64encode, base64.urlsafe_b64encode])
+@pytest.mark.parametrize("before", ["", "u:", "me:", "anna:"])
+@pytest.mark.parametrize("after", ["", "x", "xy", "xyz"])
+def test_a_known_secret_is_masked_in_base64(
+    encoded: Callable[[bytes], bytes], before: str, after: str
+) -> None:
+    secret = "?geh>eim~~"
+    know([secret])
+    found = mask(encoded(f"{before}{secret}{after}".encode()).decode())
+    around = len(encoded(before.encode())) + len(encoded(after.encode()))
+    assert "***" in found
+    assert len(found) <= around + len("***") + 4, "of the secret one group of four is left at most"
+    assert mask(found) == found
 
 
 def test_the_longer_of_two_known_secrets_is_masked_as_a_whole() -> None:
