@@ -181,10 +181,11 @@ def _known(error: SynergyError) -> Problem:
     if kind is None:
         return _unexpected(error)
     status = STATUS[kind]
-    detail = next(
-        (_UNAVAILABLE[kind] for kind in type(error).__mro__ if kind in _UNAVAILABLE), str(error)
+    instead = next(
+        (_UNAVAILABLE[each] for each in type(error).__mro__ if each in _UNAVAILABLE), None
     )
-    if status >= 500:
+    detail = str(error) if instead is None else instead
+    if instead is not None:
         log.warning("A request failed: %s", error, extra={"event": "mx.unavailable"})
     mistakes = map(str, getattr(error, "mistakes", ()))
     return _problem(status, detail, [_mistake(_where(each), each) for each in mistakes])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import pytest
 
 from synergy.clock import SteppedClock
@@ -140,12 +142,14 @@ def test_one_address_does_not_take_all_places_of_comparisons(secured):
 
 
 @pytest.mark.parametrize("address", [ELSEWHERE, HERE])
-def test_a_login_without_a_free_place_is_no_failure(secured, monkeypatch, address):
+def test_a_login_without_a_free_place_is_no_failure(secured, monkeypatch, caplog, address):
     client = secured.client(address)
-    with monkeypatch.context() as patch:
+    with monkeypatch.context() as patch, caplog.at_level(logging.INFO):
         patch.setattr(passwords, "_PENDING", Shares("logins", most=0, share=2))
         for _ in range(2 * FREE):
             assert log_in(client, "ada").status_code == 503
+    events = {each.event for each in caplog.records if each.name.startswith("synergy")}
+    assert events == {"request.done"}  # whose number is bounded
     assert log_in(client, "ada").status_code == 303
 
 
