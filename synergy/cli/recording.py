@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from synergy.cli import exits
-from synergy.errors import AuditLogUnavailable, InvalidValue, NotFound, Refused
+from synergy.errors import AuditLogUnavailable, ConfigurationError, InvalidValue, NotFound, Refused
 
 if TYPE_CHECKING:
     from synergy.audit_log.entry import Act
@@ -30,7 +30,11 @@ def carry_out(arguments: argparse.Namespace) -> int:
     """
     if _changes_nothing(arguments):
         return _run(arguments)
-    log, act = audit_log(), _act(arguments)
+    try:
+        log = audit_log()
+    except ConfigurationError:  # the command names all mistakes, also those of the context
+        return _run(arguments)
+    act = _act(arguments)
     if not log.folder.parent.exists():
         return _recorded_after(arguments, log, act)
     try:

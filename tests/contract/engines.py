@@ -34,6 +34,7 @@ _IMPOSSIBLE_OVER_MONGOMOCK = dict.fromkeys(
         "test_one_of_several_threads_takes_an_operation",
         "test_one_of_several_threads_begins_an_answer",
         "test_one_of_several_threads_takes_an_answer_over",
+        "test_threads_keep_the_limits_together",
     ),
     _NOT_ATOMIC,
 )

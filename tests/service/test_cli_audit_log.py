@@ -173,6 +173,27 @@ def test_nothing_is_changed_that_cannot_be_recorded(at):
     assert at.json("process", "show", HOUR)["is_on"] is True
 
 
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ("process", "off", HOUR),
+        ("user", "remove", "anna"),
+        ("gc", "run"),
+        ("store", "backup", "saved"),
+        ("supervisor", "stop"),
+        ("timetable", "reprocess", HOUR, "2015052012"),
+        ("schedule", "disable", "report"),
+    ],
+    ids=" ".join,
+)
+def test_without_sound_settings_which_name_the_log_nothing_is_changed(at, monkeypatch, argv):
+    before = entries(at)
+    monkeypatch.setenv("SYNERGY_MX_PORT", "http")
+    assert at.run(*argv) == exits.CONFIGURATION
+    assert "SYNERGY_MX_PORT: 'http': expected a port" in at.err
+    assert entries(at) == before
+
+
 def test_stopping_is_always_possible(at):
     spoil(at)
     assert "nothing to stop" in at.ok("supervisor", "stop")
