@@ -142,6 +142,15 @@ def test_a_sign_on_of_an_attacker_does_not_log_a_victim_in(mx, provider):
     assert victim.name() is None
 
 
+def test_another_site_does_not_end_a_sign_on_that_has_begun(mx, provider):
+    browser = Browser(mx)
+    location = browser.to_provider()
+    cross_site = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
+    link = f"{mx}{CALLBACK}?state=of-another&code=x"
+    assert browser.client.get(link, headers=cross_site).status_code == 400
+    assert browser.client.get(location).status_code == 200
+
+
 def test_an_answer_works_once(mx, provider):
     browser = Browser(mx)
     location = browser.to_provider()

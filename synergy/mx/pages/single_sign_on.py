@@ -61,18 +61,19 @@ def begin(request: Request, form: LoginForm) -> Response:
 def finish(request: Request) -> Response:
     """Opens a session for the user whom the provider has sent back."""
     secret, next_ = _begun(request)
-    response = _finished(request, secret, next_)
+    _, sign_on = _sign_on(request)
+    answer = _answer(request)
+    try:
+        sign_on.check_state(secret, answer)
+    except SignOnFailed as error:  # the cookie stays: any site may send a browser here
+        return _failed(request, next_, error)
+    response = _finished(request, secret, next_, answer)
     cookies.put(request, response, cookies.SIGN_ON, "", 0)
     return response
 
 
-def _finished(request: Request, secret: str, next_: str) -> Response:
+def _finished(request: Request, secret: str, next_: str, answer: dict[str, str]) -> Response:
     accounts, sign_on = _sign_on(request)
-    answer = _answer(request)
-    try:
-        sign_on.check_state(secret, answer)
-    except SignOnFailed as error:
-        return _failed(request, next_, error)
     # Not by name: the failures of some users of the provider must not hold up the others.
     attempt = (f"single sign-on {address_of(request)}", address_of(request))
     wait = accounts.throttle.attempt(*attempt)
