@@ -16,7 +16,6 @@ from synergy.model.process_control import ProcessControl
 from synergy.model.unit_of_work import UnitOfWork, UnitState
 from synergy.names import TIMETABLE_START
 from synergy.queries.collector import RECENT, collector_run_after, collector_view, planned_moves
-from synergy.queries.dead_letters import DeadLetter, dead_page
 from synergy.queries.health.situation_reader import SituationReader
 from synergy.queries.health.staffing import Unserved, unserved
 from synergy.queries.health.verdict import Verdict, verdict
@@ -25,6 +24,7 @@ from synergy.queries.logs.unit_logs import UnitLog
 from synergy.queries.page import Page
 from synergy.queries.processes.boxes import box_views
 from synergy.queries.processes.states import ProcessReader
+from synergy.queries.quarantine import DeadLetter, dead_page
 from synergy.queries.timetable import last_audit
 from synergy.queries.timetable.audit import Audit, audit
 from synergy.queries.timetable.causes import Cause

@@ -13,7 +13,7 @@ from synergy.mx.bodies import MOST, WHOLE, Action, Cursor, Limit, Page, Touched,
 from synergy.mx.problems import errors
 from synergy.mx.routing import Router
 from synergy.mx.services import ServicesDep
-from synergy.queries.dead_letters import DeadLetter
+from synergy.queries.quarantine import DeadLetter
 from synergy.queries.views import QueueView
 
 router = Router("queues")

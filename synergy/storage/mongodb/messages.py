@@ -26,7 +26,7 @@ from synergy.storage.protocol import (
     QuarantineLimits,
     StoredMessage,
 )
-from synergy.storage.quarantine import exceeds, size_of, surplus
+from synergy.storage.quarantine_limits import exceeds, size_of, surplus
 from synergy.storage.stored_fields import DEAD_MESSAGE
 
 FREE = ""  # the taker of a waiting message

@@ -24,7 +24,7 @@ from synergy.storage.mongodb.messages import DEAD
 from synergy.storage.mongodb.schedule_documents import history_of
 from synergy.storage.mongodb.unit_documents import unique_fields
 from synergy.storage.protocol import Record
-from synergy.storage.quarantine import size_of
+from synergy.storage.quarantine_limits import size_of
 
 
 class Table:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from synergy.storage.mongodb.database import Database
 from synergy.storage.mongodb.jobs import MongoJobs
 from synergy.storage.mongodb.journal import MongoJournal
-from synergy.storage.quarantine import size_of
+from synergy.storage.quarantine_limits import size_of
 from synergy.storage.upgrade_given_up import GIVEN_UP, SKIPPED, CanceledUnit, Skip, marks, suspects
 
 _UNIT = ("process", "timeperiod", "end_timeperiod", "generation", "reason")

@@ -18,7 +18,7 @@ from synergy.storage.protocol import (
     QuarantineLimits,
     StoredMessage,
 )
-from synergy.storage.quarantine import surplus
+from synergy.storage.quarantine_limits import surplus
 from synergy.storage.sqlite.columns import array, fetch
 from synergy.storage.sqlite.database import Database
 from synergy.storage.sqlite.queries import queries
