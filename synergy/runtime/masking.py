@@ -42,8 +42,8 @@ _VALUE = (
 _LOGIN = r"(?:basic|bearer|digest|negotiate|token|apikey|key|aws4-hmac-sha256)"
 
 OPTION = re.compile(
-    r"([?&](?:[^=&#\s]{0,64}(?:auth|token|secret|passw|sig|credential)[^=&#\s]{0,64}"
-    r"|(?!routing_)(?:[^=&#\s]{0,64}[-_])?(?:api|access)?[-_]?key|code)=)[^&#\s]+",
+    r"([?&](?:[^=&#?\s]{0,64}(?:auth|token|secret|passw|sig|credential)[^=&#?\s]{0,64}"
+    r"|(?!routing_)(?:[^=&#?\s]{0,64}[-_])?(?:api|access)?[-_]?key|code)=)[^&#\s]+",
     re.IGNORECASE,
 )
 """A secret among the options of a URL, with `?` or `&` before its name."""
