@@ -109,7 +109,9 @@ def _end_of(pid: int, limit: float) -> int:
     """The exit code of a child, or the negative number of the signal that ended it."""
     pidfd = os.pidfd_open(pid)
     try:
-        if not select.select([pidfd], [], [], limit)[0]:
+        ended = select.poll()  # also takes descriptors from 1,024 on
+        ended.register(pidfd, select.POLLIN)
+        if not ended.poll(limit * 1_000):
             os.kill(pid, signal.SIGKILL)
         _, status = os.waitpid(pid, 0)
     finally:

@@ -42,8 +42,8 @@ FIRST_MODULES = (
 """Scripts that draw the calendar, listed so that the browser loads them in parallel."""
 
 MODULES = (
-    "timetable_page", "ask", "dialog", "operation", "action_result", "toast", "replacement", "live",
-    "times", "page_setup", "keys", "live_parts", "timetable_live", "timetable_panel",
+    "timetable_page", "ask", "dialog", "operation", "action_result", "toast", "replacement", "use",
+    "live", "times", "page_setup", "keys", "live_parts", "timetable_live", "timetable_panel",
     "timetable_selection", "timetable_tip",
 )  # fmt: skip
 """Scripts that are loaded after the calendar is drawn."""
