@@ -24,7 +24,7 @@ from synergy.commands.schedules import ScheduleCommands
 from synergy.messaging.message import UnitMessage
 from synergy.model.actor import Actor
 from synergy.model.journal_event import JournalEvent
-from synergy.queries.schedules import event_effects
+from synergy.names import DECIDED_EVENT
 
 CONTEXT = "bench.contexts.schedules"
 DUE = 1_000  # schedules due in the same second
@@ -204,7 +204,7 @@ def _events(stage: Stage, size: int) -> tuple[float, float]:
     taken = _clock.monotonic() - began
     last = stage.store.events.last_seq()
     stage.until(
-        lambda: int(stage.store.facts.get(event_effects.LOOKED_AT) or 0) >= last,
+        lambda: int(stage.store.facts.get(DECIDED_EVENT) or 0) >= last,
         "deciding about events",
         TIMEOUT,
         every=0.02,

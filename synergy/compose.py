@@ -29,6 +29,7 @@ from synergy.errors import (
 )
 from synergy.model.journal_event import JournalEvent
 from synergy.model.process import Deployment, Process, WorkingProcess
+from synergy.names import DELIVERIES
 from synergy.runtime import identity
 from synergy.runtime.stop import Stop
 from synergy.schedule.format.literals import suggestion
@@ -66,8 +67,6 @@ class Project:
     @property
     def queues(self) -> list[str]:
         """The queues of all processes, and the one that agents share."""
-        from synergy.agent.deciding.launcher import DELIVERIES
-
         processes = self.deployment.processes.values()
         return sorted({DELIVERIES, *(process.queue for process in processes)})
 
@@ -92,7 +91,7 @@ def open_store(settings: Settings, *, create: bool = True) -> Store:
     Without `create`, a missing store raises StorageUnavailable. An unfinished copy of another
     store raises Refused.
     """
-    from synergy.commands.store_copy import refuse_unfinished
+    from synergy.commands.store_copy_state import refuse_unfinished
 
     _make_home(settings)
     store = open_url(settings.store, create=create)

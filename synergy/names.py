@@ -1,4 +1,4 @@
-"""Names that several parts agree on: topics of the bus, facts of the store, the default address."""
+"""Names that several parts agree on: topics and queues, facts of the store, the default address."""
 
 from __future__ import annotations
 
@@ -13,12 +13,17 @@ JOURNAL_TOPIC = "journal"
 SUPERVISOR_TOPIC = "supervisor"
 """Wakes the supervisors of all boxes, after assignments have changed."""
 
+DELIVERIES = "deliveries"
+"""The queue of runs that agents send."""
+
 TIMETABLE_START = "timetable.start"
 """The fact that holds the first hour of the timetable."""
 LAST_AUDIT = "audit/last"
 """The fact that holds the result of the newest audit."""
 STORE_COPY = "store.copy"
 """The fact that says how far a copy of a store got, and the lease of the process that copies."""
+DECIDED_EVENT = "agent.events"
+"""The fact that holds the number of the newest event that an agent has processed."""
 RUN_COUNTS = "metrics/runs"
 """The fact that holds how many runs are in which unfinished state."""
 

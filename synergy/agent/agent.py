@@ -17,7 +17,6 @@ from contextlib import closing, suppress
 from synergy.agent.context import AgentContext
 from synergy.agent.deciding.clock_guard import ClockGuard
 from synergy.agent.deciding.decider import AgentDecider
-from synergy.agent.deciding.launcher import DELIVERIES
 from synergy.agent.delivering.deliverer import Deliverer, Sends
 from synergy.agent.delivering.delivery_service import DeliveryService
 from synergy.agent.membership import Membership
@@ -28,7 +27,7 @@ from synergy.delivery.sender import Sender
 from synergy.errors import LostLease, MessagingUnavailable, StorageUnavailable
 from synergy.model import journal
 from synergy.model.journal_event import JournalEvent
-from synergy.names import AGENT_TOPIC, JOURNAL_TOPIC, agent_counters
+from synergy.names import AGENT_TOPIC, DELIVERIES, JOURNAL_TOPIC, agent_counters
 from synergy.runtime.agent_counters import Meter
 from synergy.runtime.service import Retry, RetryRule, repeat
 from synergy.runtime.topic_relay import TopicRelay

@@ -38,7 +38,8 @@ def run_copy(arguments: argparse.Namespace) -> int:
     @ to be asked for it.
     """
     from synergy import compose
-    from synergy.commands.store_copy import StoreCopy, refuse_unfinished
+    from synergy.commands.store_copy import StoreCopy
+    from synergy.commands.store_copy_state import refuse_unfinished
     from synergy.commands.store_usage import refuse_while_in_use
     from synergy.config.stores import place
 

@@ -4,7 +4,7 @@ All records of the source are written into the target by kind and in portions. T
 fact of the target, from which a repeated copy of the same source continues. A portion may be
 written twice without harm, so the fact may lag behind. At the end both stores are compared record
 by record, and the target may be used only if all are equal; until then it cannot be opened for
-work.
+work (`store_copy_state`).
 
 The source must not be used meanwhile: processes that use it are found at the beginning
 (`store_usage`), changes at the end. A lease of the target prevents a second copy, and stops a
@@ -23,6 +23,7 @@ from typing import Self
 import orjson
 
 from synergy.clock import Clock
+from synergy.commands.store_copy_state import State, state_of
 from synergy.commands.store_usage import refuse_while_in_use
 from synergy.errors import Refused, StorageUnavailable
 from synergy.names import STORE_COPY
@@ -33,21 +34,6 @@ from synergy.storage.protocol import Record, Store
 
 Show = Callable[[int, int], None]
 """Called with the number of records done, and of all."""
-
-
-@dataclass(frozen=True, slots=True)
-class State:
-    """The progress of a store that is a copy of the one at `source`.
-
-    All records of the kinds before `kind` were copied, and of this one those up to `after`; `done`
-    is their number.
-    """
-
-    source: str
-    kind: str
-    after: list[str | int]
-    done: int = 0
-    is_complete: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,22 +56,6 @@ class Compared:
     @property
     def is_equal(self) -> bool:
         return self.source == self.target
-
-
-def state_of(store: Store) -> State | None:
-    """The progress of a store that is a copy; None if it is none."""
-    text = store.facts.get(STORE_COPY)
-    return None if text is None else State(**orjson.loads(text))
-
-
-def refuse_unfinished(store: Store) -> None:
-    """Raises Refused if the store is a copy that is not complete."""
-    state = state_of(store)
-    if state is not None and not state.is_complete:
-        raise Refused(
-            f"this store is an unfinished copy of {state.source}: continue with the same "
-            "`launch.py store copy`, or empty it with `launch.py store reset`"
-        )
 
 
 def standing(target: Store, place: str, source: str) -> State | None:

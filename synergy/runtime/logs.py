@@ -9,9 +9,9 @@ The process is the one that logs; a line about another process names it as `proc
 the standard library uses `process` itself.
 
 Levels: error if a person must act, warning if the system coped, info if a state changed, debug if
-a tick found nothing. Files are bounded: each is rotated at `FILE_SIZE`, `KEPT` old ones stay, and
-the middle of long texts is left out. Each instance of a process has a file of its own, because
-rotating a file that another instance writes to would lose lines.
+a tick found nothing. Files are bounded: each is rotated after the line that reaches `FILE_SIZE`,
+`KEPT` old ones stay, and the middle of long texts is left out. Each instance of a process has a
+file of its own, because rotating a file that another instance writes to would lose lines.
 """
 
 from __future__ import annotations
@@ -84,6 +84,13 @@ def configure(
 
 class _PrivateFile(RotatingFileHandler):
     """A file that only this user can read, and so are those that follow it."""
+
+    def shouldRollover(self, record: logging.LogRecord) -> bool:
+        """Whether the file has reached its size.
+
+        The base class formats each record a second time to see whether it still fits.
+        """
+        return self.stream is not None and self.stream.tell() >= self.maxBytes
 
     def _open(self) -> TextIOWrapper:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT

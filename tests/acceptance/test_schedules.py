@@ -14,7 +14,8 @@ from synergy.clock import SystemClock
 from synergy.commands.schedules import ScheduleCommands
 from synergy.model.actor import Actor
 from synergy.model.schedule import RunState
-from synergy.queries.schedules.event_effects import LOOKED_AT, causes
+from synergy.names import DECIDED_EVENT
+from synergy.queries.schedules.event_effects import causes
 from tests.acceptance import inside
 from tests.acceptance.boxes.cluster import lasting
 from tests.acceptance.boxes.seconds import Seconds
@@ -305,7 +306,7 @@ def test_a_run_starts_when_all_its_events_are_within_their_lifetime(home, tmp_pa
 
     def caused(store, event):
         """A list that holds the caused runs, once an agent has processed the event."""
-        if int(store.facts.get(LOOKED_AT) or 0) < event["seq"]:
+        if int(store.facts.get(DECIDED_EVENT) or 0) < event["seq"]:
             return None
         found, _ = store.runs.find(schedule="fresh", limit=1000)
         return [[run for run in found if event["id"] in causes(run)]]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from synergy.queries.schedules.event_effects import LOOKED_AT
+from synergy.names import DECIDED_EVENT
 from tests.mx.schedules_kit import ScheduleHarness
 
 EVENTS = "/api/v1/events"
@@ -53,10 +53,10 @@ def test_an_event_names_its_schedules_and_runs(harness):
             "trigger": {"event": {"type": "FILE", "resource": "/d", "life": "1h"}},
         }
     )  # fmt: skip
-    harness.world.store.facts.set(LOOKED_AT, "1")  # as if an agent had processed the event
+    harness.world.store.facts.set(DECIDED_EVENT, "1")  # as if an agent had processed the event
     first = harness.client.post(EVENTS, json={**GOOD, "id": "load-1"}).json()
     assert (first["schedules"], first["touched"]) == (["after"], [])
-    harness.world.store.facts.set(LOOKED_AT, "0")
+    harness.world.store.facts.set(DECIDED_EVENT, "0")
     harness.settle()
     again = harness.client.post(EVENTS, json={**GOOD, "id": "load-1"}).json()
     assert [(run["schedule"], run["state"]) for run in again["touched"]] == [("after", "launched")]

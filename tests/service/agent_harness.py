@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 
 from synergy.agent.agent import Agent
-from synergy.agent.deciding.launcher import DELIVERIES
 from synergy.clock import SteppedClock
 from synergy.commands.events import record_events
 from synergy.commands.schedules import ScheduleCommands
@@ -17,6 +16,7 @@ from synergy.model.actor import Actor
 from synergy.model.process import Deployment, FreerunProcess
 from synergy.model.schedule import Run, RunState
 from synergy.model.unit_of_work import Conclusion, Hint, UnitState
+from synergy.names import DELIVERIES
 from synergy.runtime.stop import Stop
 from synergy.runtime.workplace import Workplace
 from synergy.storage.sqlite.engine import SqliteStore

@@ -6,10 +6,10 @@ from random import Random
 
 import pytest
 
-from synergy.agent.deciding.launcher import DELIVERIES
 from synergy.errors import StorageUnavailable
 from synergy.messaging.message import UnitMessage
 from synergy.model.schedule import RunState
+from synergy.names import DELIVERIES
 from tests.service.agent_harness import (
     AgentHarness,
     Member,

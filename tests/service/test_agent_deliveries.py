@@ -8,12 +8,12 @@ from datetime import timedelta
 
 import pytest
 
-from synergy.agent.deciding.launcher import DELIVERIES
 from synergy.agent.delivering import deliverer
 from synergy.agent.delivering.deferred_runs import KEPT_BACK
 from synergy.delivery.request import UNREACHED, Response, SendOutcome, failed, sent
 from synergy.messaging.message import EventsMessage
 from synergy.model.schedule import RunState
+from synergy.names import DELIVERIES
 from tests.service.agent_harness import (
     NOW,
     OPERATOR,

@@ -10,11 +10,11 @@ from random import Random
 import pytest
 from pymongo.errors import AutoReconnect
 
-from synergy.agent.deciding.launcher import DELIVERIES
 from synergy.delivery.request import Request, Response, SendOutcome, failed, sent
 from synergy.errors import MessagingUnavailable, StorageUnavailable
 from synergy.model.process import Deployment
 from synergy.model.schedule import RunState
+from synergy.names import DELIVERIES
 from tests.seeds import seeds
 from tests.service.agent_harness import NOW, AgentHarness, Member, a_worker, work
 from tests.service.agent_piecemeal_kit import a_store, announce

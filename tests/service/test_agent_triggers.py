@@ -7,6 +7,7 @@ import pytest
 from synergy.model.job import JobChange, JobState
 from synergy.model.journal import JournalEntry
 from synergy.model.schedule import RunState
+from synergy.names import DECIDED_EVENT
 from tests.deployments import DAILY
 from tests.service.agent_harness import NOW, AgentHarness, work
 
@@ -16,7 +17,7 @@ def test_an_event_counts_once_even_if_it_is_repeated_or_read_again(agents):
     agents.event("PARTITION", "orders", NOW, "one")
     member = agents.member()
     member.rest()
-    agents.store.facts.set("agent.events", "0")
+    agents.store.facts.set(DECIDED_EVENT, "0")
     agents.event("PARTITION", "orders", NOW, "one")
     other = agents.member("agent-2")
     agents.advance(other, 30)

@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 from synergy import compose
-from synergy.agent.deciding.launcher import DELIVERIES
 from synergy.clock import SteppedClock
 from synergy.errors import ConfigurationError, NotFound, StorageUnavailable
 from synergy.model.retention import Retention
+from synergy.names import DELIVERIES
 from synergy.runtime import identity
 from synergy.runtime.logs import JsonLines
 from synergy.runtime.stop import Stop

@@ -11,7 +11,8 @@ import pytest
 from synergy.commands.events import InvalidEvents, record_events
 from synergy.model.actor import Actor
 from synergy.model.schedule import RunState
-from synergy.queries.schedules.event_effects import LOOKED_AT, WAIT_SECONDS, causes, effects
+from synergy.names import DECIDED_EVENT
+from synergy.queries.schedules.event_effects import WAIT_SECONDS, causes, effects
 from tests.service.agent_harness import NOW, TARGET, AgentHarness
 
 ALICE = Actor("alice@services", "")
@@ -239,4 +240,4 @@ def test_a_repeated_id_reports_the_effects_of_the_first_event(listening):
 def test_the_agent_records_how_far_it_has_read(listening):
     taken(listening, GOOD)
     listening.member().rest()
-    assert listening.store.facts.get(LOOKED_AT) == "1"
+    assert listening.store.facts.get(DECIDED_EVENT) == "1"

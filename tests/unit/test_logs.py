@@ -131,8 +131,29 @@ def test_files_are_rotated_and_bounded(tmp_path: Path, monkeypatch: pytest.Monke
         log.info("line %d", number)
     files = sorted(path.name for path in (tmp_path / "logs").iterdir())
     assert files == ["P.log", *(f"P.log.{n}" for n in range(1, logs.KEPT + 1))]
-    assert all(path.stat().st_size <= 2000 for path in (tmp_path / "logs").iterdir())
+    longest = len((tmp_path / "logs" / "P.log").read_text().splitlines()[-1]) + 1
+    sizes = [path.stat().st_size for path in (tmp_path / "logs").iterdir()]
+    assert all(size < 2000 + longest for size in sizes)
     assert lines(tmp_path / "logs" / "P.log")[-1]["message"] == "line 499"
+
+
+def test_a_line_is_formatted_once(tmp_path: Path) -> None:
+    class Text:
+        calls = 0
+
+        def __str__(self) -> str:
+            self.calls += 1
+            return "text"
+
+    text = Text()
+    path = logs.configure(tmp_path, "P", "b")
+    # To its handler alone: pytest's handlers format it as well.
+    (handler,) = [
+        h for h in logging.getLogger().handlers if isinstance(h.formatter, logs.JsonLines)
+    ]
+    handler.handle(logging.makeLogRecord({"msg": "a %s", "args": (text,)}))
+    assert lines(path)[0]["message"] == "a text"
+    assert text.calls == 1
 
 
 def test_the_failure_of_a_thread_is_logged(tmp_path: Path) -> None:

@@ -32,11 +32,11 @@ from synergy.model.journal import JournalEntry, unit_event
 from synergy.model.journal_event import JournalEvent, Noun
 from synergy.model.schedule import Run
 from synergy.model.unit_of_work import UnitState
+from synergy.names import DECIDED_EVENT
 from synergy.schedule.check_context import OF_RUNS
 from synergy.schedule.progress.ended_periods import Ended
 from synergy.schedule.progress.state import Occurrence
 
-EVENTS = "agent.events"  # the fact: the number of the newest event that was decided about
 JOURNAL = "agent.journal"  # the fact: the number of an entry up to which all were handled
 EVENTS_PAGE = 1000
 JOURNAL_PAGE = 2000
@@ -85,7 +85,7 @@ class Feed:
         self._forget = forget
         self._end = end
         self._built_at = self._store.journal.last_seq()  # all rows are read later than this entry
-        self._events = int(self._store.facts.get(EVENTS) or 0)
+        self._events = int(self._store.facts.get(DECIDED_EVENT) or 0)
         self._journal = self._first_entry()
         self._stored_at = self._clock.monotonic()
         self._stored = self._journal
@@ -103,7 +103,7 @@ class Feed:
             for key in keys:
                 found[key].append(occurrence)
         newest = events[-1].seq
-        written = self._decisions.happened(found, {EVENTS: str(newest)}, now)
+        written = self._decisions.happened(found, {DECIDED_EVENT: str(newest)}, now)
         self._events = newest
         self._learn(written.runs)
         return len(events) == EVENTS_PAGE, written

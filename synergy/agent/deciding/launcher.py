@@ -19,12 +19,11 @@ from synergy.lifecycle.legal_moves import RunMove
 from synergy.lifecycle.state_changes import advance
 from synergy.messaging.message import UnitMessage
 from synergy.model.schedule import Run, RunState, Schedule
+from synergy.names import DELIVERIES
 from synergy.schedule.definition import Definition, WorkerProgram
 from synergy.schedule.progress.state import Made
 from synergy.schedule.run_request import request_of
 from synergy.storage.protocol import Batch
-
-DELIVERIES = "deliveries"  # the queue of runs that agents send
 
 Announced = Callable[[Sequence[str]], object]  # called with the ids of runs with sent messages
 

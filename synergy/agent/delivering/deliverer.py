@@ -20,7 +20,6 @@ from random import Random
 from typing import Protocol
 
 from synergy.agent.context import AgentContext
-from synergy.agent.deciding.launcher import DELIVERIES
 from synergy.agent.delivering.deferred_runs import DeferredRuns
 from synergy.agent.delivering.outcomes import Outcomes
 from synergy.agent.delivering.requests import claimed, request_of
@@ -31,6 +30,7 @@ from synergy.errors import InvalidValue, MessagingUnavailable, StorageUnavailabl
 from synergy.messaging.message import UnitMessage
 from synergy.messaging.protocol import Consumer
 from synergy.model.schedule import Run, RunChange, RunState
+from synergy.names import DELIVERIES
 from synergy.storage.protocol import Batch
 
 GROUP = 500  # runs claimed in one commit

@@ -5,10 +5,10 @@ from __future__ import annotations
 from contextlib import closing
 from datetime import datetime
 
-from synergy.agent.deciding.launcher import DELIVERIES
 from synergy.agent.delivering.deliverer import Deliverer, Sends
 from synergy.clock import Clock
 from synergy.messaging.protocol import Bus, Consumer
+from synergy.names import DELIVERIES
 from synergy.runtime.service import RetryRule, Service
 
 LAST_SENDS_SECONDS = 5.0  # for the deliveries in flight when the agent is asked to stop

@@ -14,12 +14,13 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from synergy.agent.context import AgentContext
-from synergy.agent.deciding.launcher import DELIVERIES, Launcher
+from synergy.agent.deciding.launcher import Launcher
 from synergy.agent.deciding.unfinished_runs import UnfinishedRuns
 from synergy.agent.delivering.unit_ends import UnitEnds
 from synergy.agent.membership import Membership
 from synergy.errors import MessagingUnavailable
 from synergy.model.schedule import Run, RunChange, RunState
+from synergy.names import DELIVERIES
 
 SWEEP_SECONDS = 20.0  # between two sweeps
 UNIT_CHECK_SECONDS = 60.0  # between two checks of the runs that workers carry out

@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from synergy.model.schedule import Event, Run
+from synergy.names import DECIDED_EVENT
 from synergy.schedule.progress.event_keys import event_keys
 from synergy.storage.protocol import StoreView
 
-LOOKED_AT = "agent.events"  # the fact that holds the number of the newest event decided about
-WAIT_SECONDS = 1.0  # that `effects` waits for an agent
+WAIT_SECONDS = 1.0  # the longest time that `effects` waits for an agent
 
-_READS = 20  # of the fact within that time
-_RECENT = 50  # runs of a listening schedule that are searched for those of an event
+_READS = 20  # how often the fact is read in that time
+_RECENT = 50  # the newest runs of each listening schedule that are searched
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def effects(
 
 
 def _is_processed(store: StoreView, seq: int) -> bool:
-    return int(store.facts.get(LOOKED_AT) or 0) >= seq
+    return int(store.facts.get(DECIDED_EVENT) or 0) >= seq
 
 
 def _caused(store: StoreView, schedules: Sequence[str], ids: set[str]) -> list[Run]:

@@ -14,7 +14,7 @@ import orjson
 import pytest
 
 from synergy.cli import exits
-from synergy.commands.store_copy import State, state_of
+from synergy.commands.store_copy_state import State, state_of
 from synergy.config.stores import place
 from synergy.model.job import JobState
 from synergy.storage.copy_records import KINDS
@@ -124,7 +124,7 @@ def _launch(*argv: str) -> subprocess.Popen[str]:
 KILLED = """
 import os, signal, sys
 from synergy.cli.main import main
-from synergy.commands.store_copy import state_of
+from synergy.commands.store_copy_state import state_of
 from synergy.storage import copy_records
 from synergy.storage.{engine} import {store} as Store
 

@@ -14,7 +14,7 @@ import pytest
 
 from synergy.cli import exits
 from synergy.commands import store_usage
-from synergy.commands.store_copy import State
+from synergy.commands.store_copy_state import State
 from synergy.commands.store_usage import refuse_while_in_use
 from synergy.config.stores import place
 from synergy.errors import Refused
