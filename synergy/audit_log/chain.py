@@ -1,4 +1,4 @@
-"""Verifies the chain of an audit log."""
+"""Verifies that each line of an audit log follows the one before; `entry` decodes single lines."""
 
 from __future__ import annotations
 

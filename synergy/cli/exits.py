@@ -1,4 +1,4 @@
-"""Exit codes, which scripts rely on."""
+"""The exit codes of commands; `code_of` returns that of an error."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ add = NOUN.add
 
 @NOUN.verb("launch.py store init", JSON, DRY_RUN, records=())
 def run_init(arguments: argparse.Namespace) -> None:
-    """Make the store, if there is none."""
+    """Create the store, or what an existing one lacks: a newer schema, indexes, queues."""
     from synergy import compose
 
     project = compose.open_project()
@@ -37,10 +37,10 @@ def run_init(arguments: argparse.Namespace) -> None:
     added = [] if arguments.dry_run else compose.prepare_store(project.settings)
     if not arguments.dry_run:
         compose.prepare_bus(project)
-    verb = ("would be made" if arguments.dry_run else "is made") if is_new else "is there already"
+    verb = ("would be" if arguments.dry_run else "was") + " created" if is_new else "exists already"
     lines = [f"{store} {verb}"]
     if not is_new:
-        lines += [f"made the index {index}" for index in added]
+        lines += [f"created the index {index}" for index in added]
     if project.settings.has_broker and not arguments.dry_run:
         lines.append(f"{mask(project.settings.bus)} has the queues of all processes")
     output.show_change(arguments, {"store": store, "made": is_new, "added": added}, *lines)
@@ -96,10 +96,13 @@ def _refuse_while_in_use(project: Project) -> None:
     home = project.settings.home
     running = home_lock.holder(home)
     if running is not None:
-        raise Refused(f"a supervisor runs (pid {running.pid}): launch.py supervisor stop, first")
+        raise Refused(
+            f"a supervisor runs (pid {running.pid}): stop it with launch.py supervisor stop"
+        )
     left = ProcessHost(home, project.path).leftovers()
     if left:
-        raise Refused(f"{len(left)} processes still run: launch.py supervisor stop ends them")
+        runs = "1 process still runs" if len(left) == 1 else f"{len(left)} processes still run"
+        raise Refused(f"{runs}: launch.py supervisor stop ends what is left")
 
 
 def _refuse_while_boxes_report(project: Project) -> None:
@@ -114,8 +117,8 @@ def _refuse_while_boxes_report(project: Project) -> None:
         alive = [box.id for box in others if not box.is_silent(now)]
     if alive:
         raise Refused(
-            f"boxes work with this store ({', '.join(alive)}): launch.py supervisor stop on each, "
-            "and a minute later it can be reset"
+            f"other boxes use this store ({', '.join(alive)}): run launch.py supervisor stop on "
+            "each, wait a minute, and repeat this command"
         )
 
 
@@ -127,7 +130,7 @@ def _refuse_while_boxes_report(project: Project) -> None:
     records=("file",),
 )
 def run_backup(arguments: argparse.Namespace) -> None:
-    """Copy the store into a new file, while others work."""
+    """Copy the store, which may be in use, into a new file."""
     target = arguments.file.absolute()
     if target.exists():
         raise Refused(f"{target} is there already: name a new file")

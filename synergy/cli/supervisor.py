@@ -12,7 +12,7 @@ from synergy.cli.options import DRY_RUN, JSON, Noun, argument
 
 if TYPE_CHECKING:
     from synergy.compose import Project
-    from synergy.supervisor.start_report import Progress, StartReport
+    from synergy.supervisor.start_report import SlotReport, StartReport
     from synergy.supervisor.status import SupervisorStatus
 
 NOUN = Noun(
@@ -83,10 +83,10 @@ def _start(project: Project, arguments: argparse.Namespace, *, foreground: bool 
     for warning in project.warnings:
         output.warn(warning)
     config = compose.supervisor_config(project)
-    latest: dict[tuple[str, int], Progress] = {}
+    latest: dict[tuple[str, int], SlotReport] = {}
     is_watched = foreground or sys.stderr.isatty()
 
-    def watch(progress: Progress) -> None:
+    def watch(progress: SlotReport) -> None:
         if not foreground:
             latest[progress.process, progress.instance] = progress
         if is_watched:

@@ -14,11 +14,11 @@ from synergy.names import local_token
 if TYPE_CHECKING:
     from synergy.compose import Project
     from synergy.supervisor.control import StopReport
-    from synergy.supervisor.start_report import Progress, StartReport
+    from synergy.supervisor.start_report import SlotReport, StartReport
     from synergy.supervisor.status import SupervisorStatus
 
 
-def note_progress(progress: Progress) -> None:
+def note_progress(progress: SlotReport) -> None:
     """Prints a change of a process, for people who watch a start."""
     pid = "" if progress.pid is None else f" (pid {progress.pid})"
     output.note(f"{_slot(progress.process, progress.instance)}: {progress.state}{pid}")
@@ -29,7 +29,7 @@ def _slot(process: str, instance: int) -> str:
 
 
 def started_json(
-    project: Project, report: StartReport, processes: Sequence[Progress]
+    project: Project, report: StartReport, processes: Sequence[SlotReport]
 ) -> dict[str, object]:
     """The outcome of a start, for programs."""
     return {
@@ -42,7 +42,7 @@ def started_json(
     }
 
 
-def print_started(project: Project, report: StartReport, processes: Sequence[Progress]) -> None:
+def print_started(project: Project, report: StartReport, processes: Sequence[SlotReport]) -> None:
     """Prints the outcome of a start."""
     from synergy.supervisor.start_report import Outcome
 
@@ -58,7 +58,7 @@ def print_started(project: Project, report: StartReport, processes: Sequence[Pro
             output.note(report.reason)
 
 
-def _print_running(project: Project, report: StartReport, processes: Sequence[Progress]) -> None:
+def _print_running(project: Project, report: StartReport, processes: Sequence[SlotReport]) -> None:
     logs = project.settings.home / "logs"
     output.table(
         ["process", "state", "pid"],
@@ -81,7 +81,7 @@ def _print_running(project: Project, report: StartReport, processes: Sequence[Pr
     _print_store_warnings(project)
 
 
-def _dashboard(project: Project, processes: Sequence[Progress]) -> str | None:
+def _dashboard(project: Project, processes: Sequence[SlotReport]) -> str | None:
     """The URL of the dashboard; None if no started process serves it."""
     is_served = any(
         project.process(progress.process).classname == BuiltIn.MX and progress.state == "running"

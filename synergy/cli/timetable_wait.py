@@ -1,4 +1,4 @@
-"""`launch.py timetable wait`: waits until the result of a job is final."""
+"""`launch.py timetable wait`: waits until the result of a job is final (`Standing.is_settled`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from synergy.messaging.protocol import Waiter
 from synergy.model.job import JobState
 from synergy.names import TIMETABLE_START
 from synergy.queries.reads import JOURNAL
-from synergy.queries.views import Standing
+from synergy.queries.timetable.job_completion import Standing
 
 POLL = 2.0  # seconds between two queries without a notification
 PAUSE_FACTOR = 10  # a pause lasts at least this many times the query before it: waiting is cheap

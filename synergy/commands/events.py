@@ -1,5 +1,6 @@
-"""Recording events from outside.
+"""Records events from outside.
 
+The store recognizes an event that is sent again by its id (`Events.append`): it has no effect.
 Events are checked together and stored all or none. An agent then applies them to the schedules that
 listen; `queries.schedules.event_effects` returns what they caused.
 """

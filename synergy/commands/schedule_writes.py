@@ -1,7 +1,8 @@
 """Writes of a schedule's row together with its runs, each in one batch.
 
-Dropped jobs and the records of runs that will not happen are stored after the row, new runs before
-it: where a batch is not one transaction, nothing is recorded as ended that continues.
+New runs are stored before the row; the ends of dropped jobs, and of runs that will not happen,
+after it. So an interrupted batch, in an engine without transactions, records no end of a run that
+goes on.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ class ScheduleWriter:
         new: Sequence[Run] = (),
         version: int | None = None,
     ) -> None:
-        """Drops the pending jobs of a schedule, but not the new ones and those of the version.
+        """Drops the pending jobs of a schedule, except the `new` ones and those of `version`.
 
         A job that is launched meanwhile is left alone.
         """
@@ -90,17 +91,17 @@ class ScheduleWriter:
 
 
 def names_in_use(names: Sequence[str]) -> Refused:
-    """The error for new schedules whose names others have."""
+    """The error for new schedules whose names are in use."""
     return Refused(
-        f"there {'is' if len(names) == 1 else 'are'} already {', '.join(names)}: nothing was "
-        "added; launch.py schedule edit NAME FILE changes one"
+        f"schedules exist already: {', '.join(names)}; nothing was added. launch.py schedule edit "
+        "NAME FILE changes one"
     )
 
 
 def _why_dropped(event: JournalEvent, row: Row) -> str:
     if event == JournalEvent.SCHEDULE_CHANGED:
         return superseded(row.schedule.version)
-    # An agent that disabled it drops its jobs later than an operator's command does.
+    # An agent that disables a schedule drops its pending jobs in a later step; some may be left.
     if event == JournalEvent.SCHEDULE_ENABLED:
         return "its schedule was disabled"
     return off(row.schedule.reason)

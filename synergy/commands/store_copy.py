@@ -1,4 +1,4 @@
-"""Copies a store into another one, of any engine.
+"""Copies a store into another one, of any engine (`store backup` is in the engines).
 
 All records of the source are written into the target by kind and in portions. The progress is a
 fact of the target, from which a repeated copy of the same source continues. A portion may be

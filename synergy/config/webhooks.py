@@ -26,7 +26,7 @@ def secrets(text: str) -> tuple[str, ...]:
     """Parses up to two secrets, separated by a comma; the InvalidValue quotes none."""
     if not text.strip():
         return ()
-    from synergy.delivery.headers import secrets_in
+    from synergy.delivery.signature import secrets_in
 
     return secrets_in(text)
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from synergy.delivery.addresses import AddressRules, literal
-from synergy.delivery.headers import check_content_type, check_headers, secrets_in
+from synergy.delivery.headers import check_content_type, check_headers
+from synergy.delivery.signature import secrets_in
 from synergy.delivery.target import TargetKind, parse_target, split_exchange, split_webhook
 from synergy.model.process import Process
 from synergy.schedule.check_context import Known
 
 
 def known(processes: Mapping[str, Process | None]) -> Known:
-    """These processes, and the checks of targets, headers and content types.
+    """These processes, and the checks of targets, headers, content types and signing secrets.
 
     A process that is None was declared, but is invalid; that was reported already.
     """
@@ -20,9 +21,9 @@ def known(processes: Mapping[str, Process | None]) -> Known:
 
 
 def refusal(url: str, rules: AddressRules) -> str:
-    """Why nothing may be sent to a target, as far as its URL tells; empty if it may.
+    """Why requests to a target are refused, judged by its URL alone; empty if they are allowed.
 
-    The addresses of a name, and of AWS's endpoints, are found and judged when a request is sent.
+    Names of hosts, and endpoints of AWS, are resolved and judged by address before each request.
     """
     target = parse_target(url)
     match target.kind:

@@ -1,13 +1,11 @@
 """The metadata of a request: its sender, its scheduled time, and a key to recognise repetitions.
 
-Webhooks get it as headers, signed as by the Standard Webhooks specification; AMQP and the services
-of AWS get the same names as headers and attributes of the message.
+Webhooks get it as headers, with a `signature`; AMQP and the services of AWS get the same names as
+headers and attributes of the message.
 """
 
 from __future__ import annotations
 
-import base64
-import hmac
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -15,6 +13,7 @@ from urllib.parse import quote
 
 from synergy import __version__
 from synergy.delivery.request import JSON, Request
+from synergy.delivery.signature import signature
 from synergy.errors import InvalidValue
 
 KEY = "Idempotency-Key"
@@ -52,7 +51,6 @@ _OURS = frozenset(
     }
 )
 _SEEN = "".join(map(chr, range(0x21, 0x7F))).replace("%", "")
-_WHSEC = "whsec_"
 
 
 def check_headers(headers: Mapping[str, str]) -> None:
@@ -79,30 +77,6 @@ def check_content_type(content_type: str) -> None:
     """Raises InvalidValue for an invalid content type; empty means JSON."""
     if content_type and not _TYPE.fullmatch(content_type):
         raise InvalidValue(f"content type {content_type[:40]!r}: expected, for example, {JSON}")
-
-
-def check_secrets(secrets: Sequence[str]) -> None:
-    """Raises InvalidValue for secrets that cannot be used; the message does not quote them."""
-    if len(secrets) > 2:
-        raise InvalidValue("signing secrets: two at most, the old and the new one")
-    for secret in secrets:
-        try:
-            if not _bytes_of(secret):
-                raise InvalidValue("signing secrets: one is empty")
-        except ValueError:
-            raise InvalidValue(f"signing secrets: what follows {_WHSEC} is not base64") from None
-
-
-def secrets_in(text: str) -> tuple[str, ...]:
-    """The secrets of a text: one, or the new and the old one, separated by a comma; none of "".
-
-    Raises InvalidValue for secrets that cannot be used; the message does not quote them.
-    """
-    secrets = tuple(word.strip() for word in text.split(",") if word.strip())
-    if text and not secrets:  # those of the deployment would sign in their place
-        raise InvalidValue("signing secrets: one is empty")
-    check_secrets(secrets)
-    return secrets
 
 
 def about(request: Request) -> dict[str, str]:
@@ -139,15 +113,6 @@ def of_webhook(request: Request, now: datetime, secrets: Sequence[str]) -> dict[
     }
 
 
-def signature(secrets: Sequence[str], key: str, timestamp: str, body: bytes) -> str:
-    """A signature for each secret, so that a receiver may know either; empty without secrets."""
-    message = f"{key}.{timestamp}.".encode() + body
-    return " ".join(
-        "v1," + base64.b64encode(hmac.digest(_bytes_of(secret), message, "sha256")).decode()
-        for secret in secrets
-    )
-
-
 def plain(text: str) -> str:
     """The text for a header: blanks, %, and non-ASCII characters are percent-encoded."""
     return quote(text, safe=_SEEN)
@@ -156,10 +121,3 @@ def plain(text: str) -> str:
 def iso(instant: datetime) -> str:
     """The instant in UTC, such as `2026-11-21T12:00:00Z`."""
     return instant.astimezone(UTC).isoformat().replace("+00:00", "Z")
-
-
-def _bytes_of(secret: str) -> bytes:
-    """The key of a secret: `whsec_…` is base64, as specified; any other is plain text."""
-    if secret.startswith(_WHSEC):
-        return base64.b64decode(secret.removeprefix(_WHSEC), validate=True)
-    return secret.encode()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from synergy.delivery.addresses import AddressRules
-from synergy.delivery.headers import check_secrets
+from synergy.delivery.signature import check_secrets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 The request goes to an address that was judged for this attempt (`resolver`), over a new or a kept
 connection (`connections`). The Host header, and the name that the certificate must show, stay the
-URL's. Headers and signature are made in `headers`.
+URL's. Headers are made in `headers`, signatures in `signature`.
 """
 
 from __future__ import annotations

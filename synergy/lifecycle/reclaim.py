@@ -1,4 +1,4 @@
-"""The collector's judgement: hand a unit out again, cancel it, or leave it.
+"""When a unit is handed out again or canceled, and how long it waits between attempts (`again_at`).
 
 Pure functions from observations to a verdict. Correctness never depends on the verdict: a live
 worker that is judged dead by mistake loses its attempt, and its result is refused.

@@ -7,7 +7,7 @@ import logging
 from synergy.clock import Clock
 from synergy.model import journal
 from synergy.runtime.masking import mask
-from synergy.storage.protocol import QUARANTINE, QuarantineLimits, Store
+from synergy.storage.protocol import QUARANTINE_LIMITS, QuarantineLimits, Store
 
 LONGEST_KEPT = 1 << 20
 """Bytes of a message that quarantine keeps, because stores limit the size of a row."""
@@ -21,7 +21,9 @@ log = logging.getLogger(__name__)
 class Quarantine:
     """Adds messages within limits, and tells when messages were dropped for them."""
 
-    def __init__(self, store: Store, clock: Clock, limits: QuarantineLimits = QUARANTINE) -> None:
+    def __init__(
+        self, store: Store, clock: Clock, limits: QuarantineLimits = QUARANTINE_LIMITS
+    ) -> None:
         self._store = store
         self._clock = clock
         self._limits = limits

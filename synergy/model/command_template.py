@@ -1,7 +1,8 @@
 """The template of a command: items of text with the names of values.
 
-`${name}` stands for a value, `$$` for the character `$`; any other `$` is a mistake. Each item
-stays one argument of the program whatever is inserted, and inserted text is not expanded again.
+`${name}` stands for a value, `$$` for the character `$`; any other `$` is a mistake. Which values
+there are (`${timeperiod}` and others) is decided in `worker.command`. Each item stays one argument
+of the program whatever is inserted, and inserted text is not expanded again.
 
 An item that begins with a value could become an option of the program (`-o/etc/passwd`), and who
 chooses the value, in a schedule for example, need not be allowed to choose options. So a value may

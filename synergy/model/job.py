@@ -12,11 +12,11 @@ from synergy.timeperiod import Qualifier
 class JobState(IntEnum):
     """The states of a job; the numbers are what stores keep.
 
-    GIVEN_UP is a skipped job whose cause is a failure (`on_failure="skip"`): it is shown as
-    `skipped` with the cause *given up*, and counted apart until an operator acknowledges it.
+    GIVEN_UP is a job that is skipped because of a failure (`on_failure="skip"`). It is shown and
+    counted apart until an operator acknowledges it; only the field `state` of the API is `skipped`.
     """
 
-    EMBRYO = 0  # nothing has been requested yet
+    EMBRYO = 0  # no unit was requested, or none since it was retried or started over
     IN_PROGRESS = 1  # units of work carry it out; its period may still be open
     FINAL_RUN = 2  # the last unit, over the period's final bounds, is under way
     PROCESSED = 3  # done: the work function said so
@@ -36,17 +36,17 @@ class JobState(IntEnum):
 
     @property
     def is_pending(self) -> bool:
-        """Whether it is neither finished nor failed, so that time alone may finish it."""
+        """Whether it is neither finished nor failed, so that it may finish without an operator."""
         return self < JobState.PROCESSED
 
     @property
     def word(self) -> str:
-        """The state as counts, journal, colours and metrics name it."""
+        """The name of the state in counts, journal, CSS classes and metrics."""
         return self.name.lower()
 
     @property
     def public(self) -> str:
-        """The state as the API names it: a job that was given up is `skipped`."""
+        """The value of the field `state` in the API: a job that was given up is `skipped`."""
         return JobState.SKIPPED.word if self is JobState.GIVEN_UP else self.word
 
 
@@ -62,7 +62,7 @@ _FLAGS = range(0, 0x40, 0x08)
 
 @cache
 def bytes_of(*states: JobState) -> bytes:
-    """All stored bytes with one of these states, with any flags."""
+    """Every byte that stores one of these states, with every combination of flags."""
     return bytes(state | flags for state in states for flags in _FLAGS)
 
 
@@ -72,15 +72,15 @@ def failed_flags(after: JobState, generation: int) -> int:
 
 
 @value
-class JobRun:
-    """Neighbouring jobs of one process, as a store returns them.
+class JobSpan:
+    """Consecutive jobs of one process, as a store returns them.
 
     `states` holds one byte for each job from ordinal `first` on: the JobState and its flags.
-    STALE_FLAG: its source changed after it was finished, and the job was left as it is, or a failed
-    job still has the rows of an earlier generation. ACKNOWLEDGED_FLAG: it was given up, and an
-    operator acknowledged that. DERIVED_FLAG: it is skipped only because other jobs are, and will be
-    restored with them. `generations` has the jobs that were started over, by ordinal; all others
-    are in generation 1.
+    STALE_FLAG: the source changed after the job was finished, and the job was left as it is; or the
+    job failed, and the rows of an earlier generation are still stored. ACKNOWLEDGED_FLAG: the job
+    was given up, and an operator acknowledged that. DERIVED_FLAG: the job is skipped only because
+    others are, and is restored with them. `generations` maps the ordinals of jobs that were started
+    over to their generations; all others are in generation 1.
     """
 
     process: str
@@ -95,9 +95,9 @@ class JobChange:
 
     It applies to all of them or to none: only if each is in state `before` and generation
     `generation`. `start_over` adds one to the generation. `stale`, `acknowledged` and `derived`
-    are the flags afterwards. `covered` is the write number up to which a job that ends without a
-    unit covers its source. The journal gets `why`, `who`, `covered`, and the `unit` that caused
-    the change.
+    set the flags afterwards; see also `failed_flags`. `covered` is the write number up to which a
+    job that ends without a unit covers its source. The journal gets `why`, `who`, `covered`, and
+    the `unit` that caused the change.
     """
 
     process: str

@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from synergy.mx.oidc.client import OidcClient
 
 GRACE_SECONDS = 3  # for running requests when the process stops
-HEAD_BYTES = 32 * 1024  # of the head of a request that are buffered
+HEAD_BYTES = 32 * 1024  # the longest head of a request that is buffered
 PROXIES = ["127.0.0.1", "::1"]  # addresses whose X-Forwarded-For is trusted
 
 
 class _Server(uvicorn.Server):
-    """Accepts connections by shares, and leaves signals to the process."""
+    """A server that limits the connections of each origin, and leaves signals to the process."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=[])
@@ -61,7 +61,8 @@ class MX(Daemon):
     """The REST API and the pages of a deployment.
 
     The constructor binds the port, so that the process counts as ready only once it is reachable.
-    It raises Refused if no user could log in, or if other machines could connect without login.
+    It raises Refused if the address, the certificate or the files with credentials cannot be used,
+    if no user could log in, or if other machines could connect without a login.
     """
 
     def __init__(self, workplace: Workplace) -> None:
@@ -142,7 +143,7 @@ def _config(app: object, tls: tuple[object, object] | None) -> uvicorn.Config:
 
 
 def _listen(host: str, port: int, *, has_login: bool) -> socket.socket:
-    """A socket at the address of a host; raises Refused for a public one without login."""
+    """A listening socket; raises Refused if the address cannot be used, or needs a login."""
     try:
         found = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)
     except socket.gaierror as error:

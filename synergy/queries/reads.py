@@ -28,7 +28,7 @@ from synergy.queries.quarantine import DeadLetter, dead_page
 from synergy.queries.timetable import last_audit
 from synergy.queries.timetable.audit import Audit, audit
 from synergy.queries.timetable.causes import Cause
-from synergy.queries.timetable.job_completion import job_standing
+from synergy.queries.timetable.job_completion import Standing, job_standing
 from synergy.queries.timetable.job_detail import JobDetail, job_detail
 from synergy.queries.timetable.job_list import JobList, ListedJob, Wanted
 from synergy.queries.timetable.load import load_timetable
@@ -46,7 +46,6 @@ from synergy.queries.views import (
     PlannedMove,
     ProcessView,
     QueueView,
-    Standing,
     TreeView,
     Window,
 )

@@ -14,7 +14,6 @@ from synergy.errors import InvalidValue
 from synergy.model.box import ObservedProcess
 from synergy.model.job import JobState
 from synergy.model.journal import JournalEntry
-from synergy.queries.timetable.coverage import Uncovered
 from synergy.timeperiod import Qualifier
 from synergy.timetable.level import Level
 
@@ -140,34 +139,6 @@ class Window:
         first = level.start if self.first is None else up(self.first, qualifier)
         end = level.end if self.end is None else up(self.end - 1, qualifier) + 1
         return range(max(first, level.start), min(end, level.end))
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """What is missing until the result of a job is final.
-
-    A finished job may change again while events wait that may belong to it, or while it or a job
-    that it is made from does not cover its source (`late`). `finished` and `total` count the job
-    and all jobs that it is made from; `failed` of them are closed, and not retried automatically.
-    """
-
-    process: str
-    timeperiod: str
-    state: JobState
-    finished: int
-    total: int
-    events_waiting: int
-    late: Uncovered | None
-    failed: int = 0
-
-    @property
-    def needs_decision(self) -> bool:
-        """Whether the job needs an operator's decision to be finished."""
-        return self.failed > 0 and not self.state.is_finished
-
-    @property
-    def is_settled(self) -> bool:
-        return self.state.is_finished and not self.events_waiting and self.late is None
 
 
 @dataclass(frozen=True, slots=True)

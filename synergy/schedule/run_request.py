@@ -5,7 +5,7 @@ from __future__ import annotations
 from synergy.model.schedule import Run
 from synergy.schedule.definition import Definition, DeliveryProgram, WorkerProgram
 from synergy.schedule.format.programs import StoredDelivery
-from synergy.schedule.template import OF_PERIODS, fill, values
+from synergy.schedule.request_template import OF_PERIODS, fill, values
 from synergy.schedule.zones import zone
 
 

@@ -29,7 +29,7 @@ from synergy.lifecycle.state_changes import move_job, move_unit
 from synergy.lifecycle.superseded_units import is_superseded
 from synergy.messaging.message import UnitMessage
 from synergy.messaging.protocol import Bus
-from synergy.model.job import STATE_MASK, JobChange, JobRun, JobState
+from synergy.model.job import STATE_MASK, JobChange, JobSpan, JobState
 from synergy.model.unit_of_work import Hint, UnitChange, UnitOfWork, UnitState
 from synergy.scheduler.job_decision import JobDecision
 from synergy.scheduler.job_moves import jobs_of, merged
@@ -251,20 +251,20 @@ class Applier:
         """
         if not units:
             return []
-        runs = list(self._store.jobs.load(sorted({unit.process for _, unit in units})))
+        spans = list(self._store.jobs.load(sorted({unit.process for _, unit in units})))
         return [
             move_unit(unit, UnitMove.CANCEL, "its job was changed meanwhile", self._name)
             for ordinal, unit in units
-            if not unit.state.is_finished and _is_void(unit, ordinal, runs)
+            if not unit.state.is_finished and _is_void(unit, ordinal, spans)
         ]
 
 
-def _is_void(unit: UnitOfWork, ordinal: int, runs: Sequence[JobRun]) -> bool:
+def _is_void(unit: UnitOfWork, ordinal: int, spans: Sequence[JobSpan]) -> bool:
     """Whether the unit's job, as stored, supersedes it; a job that is not stored is an embryo."""
-    for run in runs:
-        if run.process == unit.process and 0 <= ordinal - run.first < len(run.states):
-            state = JobState(run.states[ordinal - run.first] & STATE_MASK)
-            return is_superseded(unit, state, run.generations.get(ordinal, 1))
+    for span in spans:
+        if span.process == unit.process and 0 <= ordinal - span.first < len(span.states):
+            state = JobState(span.states[ordinal - span.first] & STATE_MASK)
+            return is_superseded(unit, state, span.generations.get(ordinal, 1))
     return False
 
 

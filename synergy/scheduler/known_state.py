@@ -120,8 +120,8 @@ class KnownState:
         """Reads all states of a tree; a tree that cannot be read is read again later."""
         levels = {state.process.name: state.level for state in self.trees[tree]}
         with self._breaker.of_tree(tree):
-            for run in self._store.jobs.load(list(levels)):
-                levels[run.process].load(run)
+            for span in self._store.jobs.load(list(levels)):
+                levels[span.process].load(span)
             for level in levels.values():
                 level.loaded()
             self._to_load.discard(tree)
@@ -190,8 +190,8 @@ class KnownState:
         """
         level = state.level
         before = bytes(level.states)
-        for run in self._store.jobs.load([state.process.name]):
-            level.load(run)
+        for span in self._store.jobs.load([state.process.name]):
+            level.load(span)
         level.loaded()
         changed = (level.start + n for n, after in enumerate(level.states) if after != before[n])
         for ordinal in sorted(unexpected.union(changed)):
@@ -227,8 +227,8 @@ class KnownState:
         ends = {name: state.level.end for name, state in self.processes.items()}
         self.timetable.grow(now)
         grown = [name for name, state in self.processes.items() if state.level.end > ends[name]]
-        for run in self._store.jobs.load(grown) if grown else ():
-            self.processes[run.process].level.load(run)
+        for span in self._store.jobs.load(grown) if grown else ():
+            self.processes[span.process].level.load(span)
         for name in grown:
             state = self.processes[name]
             state.level.loaded()

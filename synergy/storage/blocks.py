@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from synergy.model.job import STATE_MASK, JobChange, JobRun
+from synergy.model.job import STATE_MASK, JobChange, JobSpan
 
 BLOCK = 1024  # jobs
 
@@ -50,7 +50,7 @@ class Block:
         if generation is not None:
             self.generations.update(dict.fromkeys(range(first, last + 1), generation))
 
-    def run(self, process: str) -> JobRun:
+    def run(self, process: str) -> JobSpan:
         """The jobs from the first to the last one that was ever moved."""
         states = bytes(self.states)
         begin = len(states) - len(states.lstrip(b"\0"))
@@ -58,7 +58,7 @@ class Block:
         for ordinal in self.generations:
             begin = min(begin, ordinal - self.first)
             end = max(end, ordinal - self.first + 1)
-        return JobRun(process, self.first + begin, states[begin:end], self.generations)
+        return JobSpan(process, self.first + begin, states[begin:end], self.generations)
 
 
 class Blocks:

@@ -7,7 +7,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from synergy.storage.protocol import QuarantineContents, QuarantineLimits
+from synergy.model.value import value
+
+
+@value
+class QuarantineLimits:
+    """How many messages, and bytes of their bodies and reasons, quarantine keeps."""
+
+    messages: int
+    bytes: int
+
+
+QUARANTINE_LIMITS = QuarantineLimits(messages=10_000, bytes=64 << 20)
+
+
+@value
+class QuarantineContents:
+    """The number and size of the messages in quarantine.
+
+    `dropped` counts those that were dropped because it was full, since the store was made.
+    """
+
+    messages: int
+    bytes: int
+    dropped: int
 
 
 def size_of(body: bytes, reason: str) -> int:

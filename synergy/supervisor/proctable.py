@@ -3,6 +3,8 @@
 A process belongs to a start if it carries the start's marker in its environment, if it is in the
 session of the start's leader (while that leader provably holds its pid), or if its parent belongs
 to it. So neither `setsid` nor a cleared environment alone hides a grandchild.
+
+A pid may be reused: `pin` compares the time at which the process started before a signal is sent.
 """
 
 from __future__ import annotations

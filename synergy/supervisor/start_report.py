@@ -29,16 +29,16 @@ class Outcome(Enum):
     STARTED = "started"  # every process runs
     INCOMPLETE = "incomplete"  # the supervisor runs, but not every process does
     ALREADY_RUNNING = "already running"  # nothing was changed
-    STOPPED = "stopped"  # it ran in the foreground, and was stopped
-    REFUSED = "refused"  # the box has a supervisor on another machine
-    UNREACHABLE = "unreachable"  # store or bus do not answer; nothing runs
-    MISCONFIGURED = "misconfigured"  # store or bus are not set up correctly; nothing runs
+    STOPPED = "stopped"  # it was stopped: in the foreground, or before all processes had started
+    REFUSED = "refused"  # another supervisor has this box id, or the store may not be opened
+    UNREACHABLE = "unreachable"  # store or bus do not answer; nothing was started
+    MISCONFIGURED = "misconfigured"  # store or bus are not set up correctly; nothing was started
     FAILED = "failed"  # it ended unexpectedly
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
-    """A change of a slot during the start."""
+class SlotReport:
+    """The state of a slot, as reported during the start."""
 
     process: str
     instance: int
@@ -48,7 +48,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class StartReport:
-    """The result of the start; `reason` is a text for people, if useful the last lines of a log.
+    """The result of the start; `reason` explains it, for FAILED usually by the last lines of logs.
 
     `missing` are the processes that do not run yet.
     """
@@ -56,14 +56,14 @@ class StartReport:
     outcome: Outcome
     pid: int | None = None
     reason: str = ""
-    missing: tuple[Progress, ...] = ()
+    missing: tuple[SlotReport, ...] = ()
 
 
-Watcher = Callable[[Progress], None]
+Watcher = Callable[[SlotReport], None]
 
 
 class StartReporter:
-    """Reports each change of a slot, and once that all slots have settled."""
+    """Reports each change of a slot, and the moment at which all slots have settled."""
 
     def __init__(
         self, supervisor: Supervisor, watcher: Watcher, settled: Callable[[], None]
@@ -71,7 +71,7 @@ class StartReporter:
         self._supervisor = supervisor
         self._watcher: Watcher | None = watcher
         self._settled: Callable[[], None] | None = settled
-        self._reported: frozenset[Progress] = frozenset()
+        self._reported: frozenset[SlotReport] = frozenset()
 
     def report(self) -> None:
         now = frozenset(_progress(observed) for observed in self._supervisor.view())
@@ -82,7 +82,7 @@ class StartReporter:
             self._settled()
             self._settled = None
 
-    def _show(self, progress: Progress) -> None:
+    def _show(self, progress: SlotReport) -> None:
         if self._watcher is None:
             return
         try:
@@ -91,8 +91,8 @@ class StartReporter:
             self._watcher = None
 
 
-def _progress(observed: ObservedProcess) -> Progress:
-    return Progress(observed.process, observed.instance, observed.state, observed.pid)
+def _progress(observed: ObservedProcess) -> SlotReport:
+    return SlotReport(observed.process, observed.instance, observed.state, observed.pid)
 
 
 class Pipe:
@@ -104,7 +104,7 @@ class Pipe:
     def began(self, pid: int) -> None:
         self._write({"pid": pid})
 
-    def changed(self, progress: Progress) -> None:
+    def changed(self, progress: SlotReport) -> None:
         self._write({"slot": [progress.process, progress.instance, progress.state, progress.pid]})
 
     def ended(self, report: StartReport) -> None:
@@ -132,32 +132,32 @@ class Pipe:
 def follow(reader: int, config: SupervisorConfig, watcher: Watcher, timeout: float) -> StartReport:
     """The result of the start of a detached supervisor, from its reports."""
     pid: int | None = None
-    slots: dict[tuple[str, int], Progress] = {}
+    slots: dict[tuple[str, int], SlotReport] = {}
     for line in _lines(reader, config.clock, timeout):
         match line:
-            case {"outcome": str(outcome), "pid": int() | None as other, "reason": str(reason)}:
-                return StartReport(Outcome(outcome), other, reason)
+            case {"outcome": str(outcome), "pid": int() | None as ended, "reason": str(reason)}:
+                return StartReport(Outcome(outcome), ended, reason)
             case {"pid": int(pid)}:
                 pass
-            case {"slot": [str(process), int(instance), str(state), int() | None as leader]}:
-                progress = Progress(process, instance, state, leader)
+            case {"slot": [str(process), int(instance), str(state), int() | None as slot_pid]}:
+                progress = SlotReport(process, instance, state, slot_pid)
                 slots[process, instance] = progress
                 watcher(progress)
             case {"settled": True}:
                 return _settled(pid, slots, "")
             case {"late": True}:
                 return _settled(pid, slots, f"not all processes are up after {timeout:g} s")
-    return StartReport(Outcome.FAILED, reason=_last_words(config.home))
+    return StartReport(Outcome.FAILED, reason=_log_tails(config.home))
 
 
-def _settled(pid: int | None, slots: dict[tuple[str, int], Progress], reason: str) -> StartReport:
-    up = {SlotState.RUNNING.value, SlotState.STOPPED.value}
-    missing = tuple(slot for slot in slots.values() if slot.state not in up)
+def _settled(pid: int | None, slots: dict[tuple[str, int], SlotReport], reason: str) -> StartReport:
+    as_intended = {SlotState.RUNNING.value, SlotState.STOPPED.value}
+    missing = tuple(slot for slot in slots.values() if slot.state not in as_intended)
     outcome = Outcome.INCOMPLETE if missing or reason else Outcome.STARTED
     return StartReport(outcome, pid, reason, missing)
 
 
-def _last_words(home: Path) -> str:
+def _log_tails(home: Path) -> str:
     logs = (home / "logs" / name for name in ("supervisor.out", "supervisor.log"))
     return "\n".join(filter(None, (output.tail(log) for log in logs)))
 

@@ -17,7 +17,7 @@ from synergy.model.job import (
     DERIVED_FLAG,
     STALE_FLAG,
     STATE_MASK,
-    JobRun,
+    JobSpan,
     JobState,
     bytes_of,
 )
@@ -93,15 +93,15 @@ class Level:
             self.counts[JobState.EMBRYO] += more
             self.start = self.frontier = start
 
-    def load(self, run: JobRun) -> None:
+    def load(self, span: JobSpan) -> None:
         """Sets stored states; those outside the level are ignored."""
-        first = max(run.first, self.start)
-        last = min(run.first + len(run.states), self.end)
+        first = max(span.first, self.start)
+        last = min(span.first + len(span.states), self.end)
         if first < last:
-            self.states[first - self.start : last - self.start] = run.states[
-                first - run.first : last - run.first
+            self.states[first - self.start : last - self.start] = span.states[
+                first - span.first : last - span.first
             ]
-        self.generations.update(run.generations)
+        self.generations.update(span.generations)
 
     def loaded(self) -> None:
         """Recounts the states; to be called after the last `load`."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from synergy.errors import InvalidValue, NotFound
-from synergy.model.job import JobRun
+from synergy.model.job import JobSpan
 from synergy.model.process import Deployment, ManagedProcess
 from synergy.timetable.level import Level
 
@@ -80,12 +80,12 @@ class Timetable:
             above.child = place
         return place
 
-    def load(self, runs: Iterable[JobRun]) -> None:
+    def load(self, spans: Iterable[JobSpan]) -> None:
         """Sets stored jobs; those of processes that are no longer declared are ignored."""
-        for run in runs:
-            place = self.places.get(run.process)
+        for span in spans:
+            place = self.places.get(span.process)
             if place is not None:
-                place.level.load(run)
+                place.level.load(span)
         for place in self.places.values():
             place.level.loaded()
 

@@ -1,7 +1,7 @@
-"""Stores the lines that work logs with its unit, for operators.
+"""Stores what a worker logs during a unit of work, together with the unit.
 
 Every line of level INFO and above that the working thread logs, by any logger, is kept, up to a
-limit for each attempt.
+limit for each attempt. Why an attempt failed is kept beyond it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LONGEST_LINE = 8192  # characters of one line
 
 
 class WorkLog(logging.Handler):
-    """A log handler that files lines under the unit that is being carried out."""
+    """A log handler that records lines for the unit that is being carried out."""
 
     def __init__(self, clock: Clock) -> None:
         super().__init__(logging.INFO)
@@ -41,7 +41,7 @@ class WorkLog(logging.Handler):
 
     @contextmanager
     def of(self, unit: UnitOfWork) -> Iterator[None]:
-        """Files the lines logged within the block under `unit`."""
+        """Records the lines that are logged within the block for `unit`."""
         self._unit, self._count = unit, 0
         try:
             yield
@@ -54,29 +54,29 @@ class WorkLog(logging.Handler):
             return
         try:
             self._keep(unit, record.levelname, record.getMessage())
-        except Exception:  # noqa: BLE001 - a line that cannot be formatted fails no work
+        except Exception:  # noqa: BLE001 - a line that cannot be formatted must not fail the work
             self.handleError(record)
 
     def failure(self, unit: UnitOfWork, error: BaseException) -> None:
-        """Files the cause of a failed attempt: the traceback, or how the failed program ended."""
-        if isinstance(error, CommandFailed):  # its output is already filed
-            self._keep(unit, "ERROR", error.how)
+        """Records why an attempt failed: the traceback, or how the failed program ended."""
+        if isinstance(error, CommandFailed):  # its output is already recorded
+            self._add(unit, "ERROR", error.how)
         else:
-            self._keep(unit, "ERROR", "".join(traceback.format_exception(error)))
+            self._add(unit, "ERROR", "".join(traceback.format_exception(error)))
 
     def stuck(self, unit: UnitOfWork) -> None:
-        """Files the stack of the work."""
+        """Records the stack of the working thread."""
         frame = sys._current_frames().get(self._thread)
-        stack = "".join(traceback.format_stack(frame)) if frame is not None else "nowhere"
-        self._keep(unit, "WARNING", f"The work is at\n{stack}")
+        stack = "".join(traceback.format_stack(frame)) if frame is not None else "it has ended"
+        self._add(unit, "WARNING", f"Stack of the working thread:\n{stack}")
 
     def flush(self, logs: UnitLogs | None = None) -> None:
-        """Writes the filed lines to the store; without one, as called by logging, does nothing."""
+        """Writes the recorded lines to `logs`; without it, as `logging` calls it, does nothing."""
         if logs is None or not self._lines:
             return
         with self.lock or threading.Lock():
-            filed, self._lines = self._lines, {}
-        for unit, lines in filed.items():
+            recorded, self._lines = self._lines, {}
+        for unit, lines in recorded.items():
             logs.append(unit, lines)
 
     def _keep(self, unit: UnitOfWork, level: str, text: str) -> None:
@@ -84,7 +84,10 @@ class WorkLog(logging.Handler):
         if self._count > MOST_LINES:
             return
         if self._count == MOST_LINES:
-            text = f"more than {MOST_LINES} lines: the rest is only in the log file"
+            text = f"{MOST_LINES - 1} lines are kept: others are only in the log file"
+        self._add(unit, level, text)
+
+    def _add(self, unit: UnitOfWork, level: str, text: str) -> None:
         with self.lock or threading.Lock():
             kept = storable(mask(text)[-LONGEST_LINE:])
             line = LogLine(self._clock.now(), unit.attempt, level, kept)

@@ -6,7 +6,7 @@ import pytest
 
 from synergy.clock import SteppedClock
 from synergy.messaging.quarantine import LONGEST_KEPT, LONGEST_REASON, TOLD_EVERY, Quarantine
-from synergy.storage.protocol import QUARANTINE, QuarantineLimits, Store
+from synergy.storage.protocol import QUARANTINE_LIMITS, QuarantineLimits, Store
 from tests.factories import NOW
 
 ONE = QuarantineLimits(messages=1, bytes=1 << 20)
@@ -19,7 +19,7 @@ def told(store: Store) -> list[str]:
 
 
 def test_quarantine_keeps_ten_thousand_messages_and_64_mebibytes() -> None:
-    assert (QUARANTINE.messages, QUARANTINE.bytes) == (10_000, 64 * 1024 * 1024)
+    assert (QUARANTINE_LIMITS.messages, QUARANTINE_LIMITS.bytes) == (10_000, 64 * 1024 * 1024)
 
 
 def test_long_messages_and_reasons_are_cut(store: Store) -> None:

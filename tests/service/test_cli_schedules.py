@@ -135,7 +135,7 @@ def test_dry_runs_show_and_do_nothing(home, deployed, file):
 def test_schedules_are_changed_by_commands_and_impossible_changes_are_refused(home, deployed, file):
     home.ok("schedule", "add", file(TWO))
     assert home.run("schedule", "add", file(TWO)) == 4
-    assert "there are already hourly, nightly" in home.err
+    assert "exist already: hourly, nightly" in home.err
     assert "next due 2015-05-20 13:00:00Z" in home.ok("schedule", "enable", "hourly")
     assert home.run("schedule", "enable", "hourly") == 4
     edited = file("target: sqs:jobs\ntrigger: every 60\n", "one.yaml")

@@ -9,7 +9,7 @@ import pytest
 from synergy.supervisor import control, daemon
 from synergy.supervisor.control import StopReport
 from synergy.supervisor.home_lock import HomeLock
-from synergy.supervisor.start_report import Outcome, Progress, StartReport
+from synergy.supervisor.start_report import Outcome, SlotReport, StartReport
 from tests.service.commands import BOX
 
 
@@ -57,7 +57,10 @@ def test_a_dry_run_knows_what_is_switched_off(commands, deployed):
 
 
 def test_a_start_prints_processes_logs_and_how_to_stop(commands, start_with):
-    running = [Progress("Scheduler", 1, "starting", None), Progress("Scheduler", 1, "running", 71)]
+    running = [
+        SlotReport("Scheduler", 1, "starting", None),
+        SlotReport("Scheduler", 1, "running", 71),
+    ]
     start_with(StartReport(Outcome.STARTED, 70), *running)
     text = commands.ok("supervisor", "start")
     for word in ("Scheduler", "71", "70", str(commands.home / "logs"), "launch.py supervisor stop"):
@@ -75,7 +78,7 @@ def test_a_start_prints_processes_logs_and_how_to_stop(commands, start_with):
     ],
 )  # fmt: skip
 def test_the_exit_code_says_how_the_start_ended(commands, start_with, outcome, code):
-    missing = (Progress("Scheduler", 1, "backoff", None),)
+    missing = (SlotReport("Scheduler", 1, "backoff", None),)
     report = StartReport(
         outcome, 70, "the disk is full", missing if outcome is Outcome.INCOMPLETE else ()
     )

@@ -67,8 +67,8 @@ def test_a_missing_index_ends_every_command_and_is_named(
 
 
 def test_a_missing_index_is_made_by_store_init(commands: Commands, damaged: str) -> None:
-    assert "is there already" in commands.ok("store", "init")
-    assert "made the index journal.origin" in commands.out
+    assert "exists already" in commands.ok("store", "init")
+    assert "created the index journal.origin" in commands.out
     commands.ok("store", "status")
 
 

@@ -15,7 +15,7 @@ from synergy.config.loader import load_settings
 from synergy.config.schedules import read_schedules
 from synergy.delivery.definition_checks import known
 from synergy.model.process import DaemonProcess, FreerunProcess, ManagedProcess, Process
-from synergy.schedule import template
+from synergy.schedule import request_template
 from synergy.schedule.format import literals
 from synergy.schedule.format.read import read, warnings
 from synergy.schedule.format.write import OPTIONAL
@@ -88,10 +88,10 @@ def test_every_field_is_in_the_reference() -> None:
 def test_every_template_name_is_in_the_reference_with_its_value() -> None:
     due = literals.instant("2018-03-28T04:21:45.862Z")
     rows = [line for line in FILES.splitlines() if line.startswith("|")]
-    for name, value in template.values(due, ZoneInfo("America/Los_Angeles")).items():
+    for name, value in request_template.values(due, ZoneInfo("America/Los_Angeles")).items():
         (row,) = (row for row in rows if f"`{name}`" in row)
         assert value in row
-    for name in template.NAMES:
+    for name in request_template.NAMES:
         assert f"`{name}`" in FILES
 
 

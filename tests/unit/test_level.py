@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synergy.model.job import STALE_FLAG, JobRun, JobState
+from synergy.model.job import STALE_FLAG, JobSpan, JobState
 from synergy.timetable.level import Level
 from tests.deployments import HOURLY, a_process
 
@@ -75,7 +75,7 @@ def test_growing_and_extending_keep_existing_jobs():
 def test_loading_clips_to_the_level_and_keeps_the_stale_flag():
     level = a_level()
     stored = bytes([JobState.PROCESSED, JobState.PROCESSED | STALE_FLAG, JobState.IN_PROGRESS])
-    level.load(JobRun("P", START - 1, stored, {START: 4}))
+    level.load(JobSpan("P", START - 1, stored, {START: 4}))
     level.loaded()
     assert level.state(START) is JobState.PROCESSED
     assert level.is_stale(START)

@@ -14,11 +14,11 @@ from synergy.storage.protocol import Batch, Store
 
 
 @dataclass(slots=True)
-class DecisionBatch:
-    """What is known about one commit.
+class CommitResult:
+    """The runs that a commit writes, of which the deliverer takes those that this agent claims.
 
-    `claimed` are the launched runs that this agent claims in it. `failure` is why the bus did not
-    take all messages although the rest is durable.
+    `failure` is the error of the bus if the commit is durable, but not all of its messages were
+    published.
     """
 
     claimed: Sequence[Run] = ()
@@ -28,13 +28,14 @@ class DecisionBatch:
 @contextmanager
 def decision_batch(
     store: Store, members: Membership, deliverer: LocalDeliverer
-) -> Iterator[tuple[Batch, DecisionBatch]]:
-    """A batch whose claims are sent once it is durable; uncertain ones are checked later.
+) -> Iterator[tuple[Batch, CommitResult]]:
+    """A batch of decisions; the runs that it claims are delivered once it is durable.
 
-    Raises LostLease, StorageUnavailable, or MessagingUnavailable if nothing was written.
+    If it may or may not be durable, the deliverer looks the claims up in the store. Raises
+    LostLease and StorageUnavailable, and MessagingUnavailable if the batch is not durable.
     """
     durable: list[bool] = []
-    written = DecisionBatch()
+    written = CommitResult()
     try:
         with store.batch() as batch:
             batch.after_commit(lambda: durable.append(True))

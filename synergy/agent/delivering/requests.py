@@ -8,16 +8,16 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from random import Random
 
-from synergy.delivery.headers import secrets_in
 from synergy.delivery.request import JSON, Request, Response, SendOutcome
 from synergy.delivery.retry import BUDGET_SECONDS, next_attempt
+from synergy.delivery.signature import secrets_in
 from synergy.delivery.target import Target, parse_target
 from synergy.errors import InvalidValue
 from synergy.lifecycle.legal_moves import RunMove
 from synergy.lifecycle.state_changes import advance
 from synergy.model.schedule import Run
 from synergy.runtime.masking import mask
-from synergy.schedule.template import fill
+from synergy.schedule.request_template import fill
 from synergy.storage.protocol import Payloads
 
 ANSWERS_KEPT = 10

@@ -17,11 +17,11 @@ from synergy.queries.views import CollectorView, PlannedMove
 router = Router("gc")
 
 
-class Run(Action):
-    """The units that the collector checks, and whether it ignores waiting times."""
+class CollectorRequest(Action):
+    """A request to run the collector."""
 
-    process: str = Field("", max_length=200, description="only its units; empty for all")
-    flush: bool = False
+    process: str = Field("", max_length=200, description="Check only its units; empty for all")
+    flush: bool = Field(False, description="Ignore back-off and other waiting times")
 
 
 @router.get("/gc", response_model=CollectorView)
@@ -31,11 +31,11 @@ def show_collector(services: ServicesDep, _: Viewer) -> Any:
 
 
 @router.post("/gc/run", response_model=Touched[PlannedMove], responses=errors(404, 409))
-def run_collector(services: ServicesDep, person: Operator, body: Run) -> Any:
+def run_collector(services: ServicesDep, person: Operator, body: CollectorRequest) -> Any:
     """Asks the scheduler to run the collector now.
 
-    The response predicts its actions, except for lost heartbeats, which only time can show. The
-    result is an entry `gc.run` of the journal.
+    The response lists the actions to expect. Units without a heartbeat are missing, because one
+    look does not show that it has stopped. The journal has the result, as an entry `gc.run`.
     """
     planned = services.reads.collection_plan(body.process, flush=body.flush)
     if not body.dry_run:

@@ -1,4 +1,4 @@
-"""The journal as server-sent events."""
+"""The request for the event stream; `mx.stream` makes events of the journal."""
 
 from __future__ import annotations
 

@@ -41,8 +41,9 @@ def effects(
     recorded: Sequence[RecordedEvent],
     wait: Callable[[float], object] = lambda seconds: None,
 ) -> Effects:
-    """The effects of these events, once an agent has processed them, or after `WAIT_SECONDS`.
+    """The effects of these events.
 
+    If schedules listen, waits until an agent has processed the events, `WAIT_SECONDS` at most.
     `wait` returns after at most the given number of seconds.
     """
     newest = max((one.event.seq for one in recorded), default=0)

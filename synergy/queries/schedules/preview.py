@@ -19,7 +19,7 @@ from synergy.schedule.format.programs import StoredDelivery
 from synergy.schedule.format.read import warnings
 from synergy.schedule.format.summary import summarize
 from synergy.schedule.progress.event_matching import alone
-from synergy.schedule.template import NAMES, fill, unknown, values
+from synergy.schedule.request_template import NAMES, fill, unknown, values
 from synergy.schedule.zones import zone
 from synergy.storage.protocol import ReadablePayloads
 

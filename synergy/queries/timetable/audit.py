@@ -188,8 +188,8 @@ def _still_open(store: StoreView, place: Place, found: list[Unexplained]) -> lis
     if not found:
         return []
     now = Level(place.process, place.level.start, place.level.end)
-    for run in store.jobs.load([place.process.name]):
-        now.load(run)
+    for span in store.jobs.load([place.process.name]):
+        now.load(span)
     return [one for one in found if now.state(now.ordinal(one.timeperiod)).is_active]
 
 

@@ -156,8 +156,8 @@ class TimetableFollower:
             old = timetable.places[name].level
             end = old.process.qualifier.at(now) + 1
             levels[name] = Level(old.process, old.start, end)
-        for run in self._store.jobs.load(list(levels)) if levels else ():
-            levels[run.process].load(run)
+        for span in self._store.jobs.load(list(levels)) if levels else ():
+            levels[span.process].load(span)
         for level in levels.values():
             level.loaded()
         return levels

@@ -1,13 +1,43 @@
-"""The standing of a job: what is missing until its result is final."""
+"""The standing of a job: whether its result is final, and if not, what is missing."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 
-from synergy.queries.timetable.coverage import below, uncovered_below
-from synergy.queries.views import Standing
+from synergy.model.job import JobState
+from synergy.queries.timetable.coverage import Uncovered, below, uncovered_below
 from synergy.storage.protocol import StoreView
 from synergy.timetable.timetable import Place
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What is missing until the result of a job is final.
+
+    A finished job may change again while events wait that may belong to it, or while it or a job
+    that it is made from does not cover its source (`late`). `finished` and `total` count the job
+    and all jobs that it is made from; `failed` of them are closed, and not retried automatically.
+    """
+
+    process: str
+    timeperiod: str
+    state: JobState
+    finished: int
+    total: int
+    events_waiting: int
+    late: Uncovered | None
+    failed: int = 0
+
+    @property
+    def needs_decision(self) -> bool:
+        """Whether the job needs an operator's decision to be finished."""
+        return self.failed > 0 and not self.state.is_finished
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the result is final: the job is finished, and nothing may change it again."""
+        return self.state.is_finished and not self.events_waiting and self.late is None
 
 
 def job_standing(

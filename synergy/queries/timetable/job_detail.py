@@ -12,8 +12,9 @@ from synergy.model.journal import JournalEntry
 from synergy.model.process import ManagedProcess
 from synergy.model.unit_of_work import UnitOfWork
 from synergy.queries.timetable.coverage import Uncovered
+from synergy.queries.timetable.job_completion import Standing
 from synergy.queries.timetable.job_list import ListedJob
-from synergy.queries.views import SkipCause, Standing, shown_word, skip_cause
+from synergy.queries.views import SkipCause, shown_word, skip_cause
 from synergy.storage.protocol import StoreView
 from synergy.timetable.cascade import upwards
 from synergy.timetable.readiness import counterparts

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 
-from synergy.schedule import template
+from synergy.schedule import request_template
 from synergy.schedule.check_context import InvalidDefinition, Known
 from synergy.schedule.definition import (
     CatchUp,
@@ -152,15 +152,17 @@ def _about_template(definition: Definition) -> list[str]:
     text = definition.program.payload
     found = [
         f"payload: ${{{name:.60}}} is unknown and stays as it is"
-        for name in template.unknown(text, template.NAMES)
+        for name in request_template.unknown(text, request_template.NAMES)
     ]
     kinds = {type(leaf) for _, leaf in leaves(definition.trigger)}
     if kinds.isdisjoint({PeriodFinished, ProgramEnded}):
-        others = [name for name in template.NAMES if name not in template.OF_PERIODS]
+        others = [
+            name for name in request_template.NAMES if name not in request_template.OF_PERIODS
+        ]
         found += [
             f"payload: ${{{name}}} stays as it is: no timetable or program triggers this schedule"
-            for name in template.unknown(text, others)
-            if name in template.OF_PERIODS
+            for name in request_template.unknown(text, others)
+            if name in request_template.OF_PERIODS
         ]
     return found
 

@@ -1,4 +1,4 @@
-"""Events, numbered without gaps (see `sequence`)."""
+"""Events, numbered without gaps (see `sequence`); one whose id is stored is not stored again."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from datetime import datetime
 
 from pymongo import UpdateOne
 
-from synergy.model.job import JobChange, JobRun
+from synergy.model.job import JobChange, JobSpan
 from synergy.storage.blocks import (
     Block,
     Blocks,
@@ -45,7 +45,7 @@ class MongoJobs:
         self._journal = journal
         self._done: dict[str, int] = {}  # versions of heads whose moves are complete
 
-    def load(self, processes: Sequence[str] | None = None) -> Iterator[JobRun]:
+    def load(self, processes: Sequence[str] | None = None) -> Iterator[JobSpan]:
         """Reads blocks before heads: the newest moves of a process are read from its head."""
         wanted = {} if processes is None else {"process": {"$in": list(processes)}}
         with self._database.calling():

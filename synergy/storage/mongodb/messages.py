@@ -20,7 +20,7 @@ from synergy.storage.instants import micros
 from synergy.storage.mongodb import counters
 from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.protocol import (
-    QUARANTINE,
+    QUARANTINE_LIMITS,
     DeadMessage,
     QuarantineContents,
     QuarantineLimits,
@@ -105,7 +105,7 @@ class MongoMessages:
         body: bytes,
         reason: str,
         now: datetime,
-        limits: QuarantineLimits = QUARANTINE,
+        limits: QuarantineLimits = QUARANTINE_LIMITS,
     ) -> int:
         reason = mask(reason)
         with self._database.calling():

@@ -21,12 +21,9 @@ from synergy.storage.protocol.documents import (
 )
 from synergy.storage.protocol.journal import Journal, ReadableJournal
 from synergy.storage.protocol.messages import (
-    QUARANTINE,
     DeadMessage,
     LogLine,
     Messages,
-    QuarantineContents,
-    QuarantineLimits,
     ReadableMessages,
     ReadableUnitLogs,
     StoredMessage,
@@ -57,9 +54,14 @@ from synergy.storage.protocol.store import Batch, Store
 from synergy.storage.protocol.transfer import Key, Record, Transfer
 from synergy.storage.protocol.view import StoreStatus, StoreView
 from synergy.storage.protocol.work import Jobs, ReadableJobs, ReadableUnits, Units
+from synergy.storage.quarantine_limits import (
+    QUARANTINE_LIMITS,
+    QuarantineContents,
+    QuarantineLimits,
+)
 
 __all__ = [
-    "QUARANTINE",
+    "QUARANTINE_LIMITS",
     "Answers",
     "Batch",
     "Bounds",

@@ -7,6 +7,11 @@ from datetime import datetime
 from typing import Protocol
 
 from synergy.model.value import value
+from synergy.storage.quarantine_limits import (
+    QUARANTINE_LIMITS,
+    QuarantineContents,
+    QuarantineLimits,
+)
 
 
 @value
@@ -57,29 +62,6 @@ class DeadMessage:
     at: datetime
 
 
-@value
-class QuarantineLimits:
-    """How many messages, and bytes of their bodies and reasons, quarantine keeps."""
-
-    messages: int
-    bytes: int
-
-
-QUARANTINE = QuarantineLimits(messages=10_000, bytes=64 << 20)
-
-
-@value
-class QuarantineContents:
-    """The number and size of the messages in quarantine.
-
-    `dropped` counts those that were dropped because it was full, since the store was made.
-    """
-
-    messages: int
-    bytes: int
-    dropped: int
-
-
 class ReadableMessages(Protocol):
     """Waiting and quarantined messages of the store-backed bus."""
 
@@ -114,7 +96,7 @@ class Messages(ReadableMessages, Protocol):
         body: bytes,
         reason: str,
         now: datetime,
-        limits: QuarantineLimits = QUARANTINE,
+        limits: QuarantineLimits = QUARANTINE_LIMITS,
     ) -> int:
         """Puts a message into quarantine; drops the oldest beyond the limits, returns how many."""
         ...

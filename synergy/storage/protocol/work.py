@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from synergy.model.job import JobChange, JobRun
+from synergy.model.job import JobChange, JobSpan
 from synergy.model.unit_of_work import Conclusion, Hint, UnitChange, UnitOfWork, UnitState
 
 
 class ReadableJobs(Protocol):
     """The states of all jobs. A job that was never moved is an embryo of generation 1."""
 
-    def load(self, processes: Sequence[str] | None = None) -> Iterator[JobRun]:
+    def load(self, processes: Sequence[str] | None = None) -> Iterator[JobSpan]:
         """All jobs that were ever moved, in runs of neighbours, each job once."""
         ...
 

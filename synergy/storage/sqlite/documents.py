@@ -1,4 +1,4 @@
-"""Documents and the numbers of their writes.
+"""Documents and the numbers of their writes. `Replacement` replaces the rows of a timeperiod.
 
 Numbers are given within write transactions, which SQLite serialises, so they become visible in
 their order. The table `mark` holds for each timeperiod of a collection its first number (`low`,

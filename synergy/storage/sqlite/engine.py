@@ -1,4 +1,4 @@
-"""The SQLite engine: opening, checking, backing up and closing a store.
+"""The SQLite engine: opening, checking and closing a store.
 
 `database` holds threads and transactions, `writer_gate` the turns of writers; each part of the
 store has a module. The SQL is in `sql/`.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, closing, suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Self
 
@@ -16,10 +16,11 @@ import apsw
 
 from synergy import private_files
 from synergy.clock import SystemClock
-from synergy.errors import Refused, StorageUnavailable
+from synergy.errors import StorageUnavailable
 from synergy.storage.protocol import Batch, StoreStatus
 from synergy.storage.sqlite import schema
 from synergy.storage.sqlite.answers import SqliteAnswers
+from synergy.storage.sqlite.backup import back_up
 from synergy.storage.sqlite.boxes import SqliteBoxes
 from synergy.storage.sqlite.columns import fetch
 from synergy.storage.sqlite.controls import SqliteControls
@@ -27,7 +28,6 @@ from synergy.storage.sqlite.database import OLDEST_SQLITE, Database
 from synergy.storage.sqlite.documents import SqliteDocuments
 from synergy.storage.sqlite.events import SqliteEvents
 from synergy.storage.sqlite.facts import SqliteFacts
-from synergy.storage.sqlite.faults import Translating
 from synergy.storage.sqlite.filesystem import check_local
 from synergy.storage.sqlite.jobs import SqliteJobs
 from synergy.storage.sqlite.journal import SqliteJournal
@@ -48,7 +48,6 @@ CHECK_LIMIT = 2.0  # seconds that a start spends on checking the file after a cr
 CHECK_EVERY = 10_000  # steps of SQLite's machine between two readings of the clock
 
 _SQL = queries("engine")
-_STEP = 1_000  # pages that a backup copies at a time
 
 
 class SqliteStore:
@@ -140,38 +139,13 @@ class SqliteStore:
         return ()
 
     def backup(self, target: Path, progress: Callable[[int, int], None] | None = None) -> None:
-        """Copies into a temporary file and renames it when the copy is complete."""
-        if target.exists():
-            raise Refused(f"{target} is there already: name a new file")
-        partial = target.with_name(f"{target.name}.partial")
-        partial.unlink(missing_ok=True)
-        try:
-            os.close(private_files.open_file(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL))
-            self._copy(partial, progress)
-            partial.rename(target)
-        except OSError as error:
-            raise StorageUnavailable(f"{target} cannot be written: {error.strerror}") from error
-        finally:
-            partial.unlink(missing_ok=True)
+        back_up(self._database, target, progress)
 
     def close(self) -> None:
         self._database.close()
         if self._opening is not None:
             self._opening.close()
             self._opening = None
-
-    def _copy(self, target: Path, progress: Callable[[int, int], None] | None) -> None:
-        """Copies the state of one read transaction, so that writers do not restart the copy."""
-        with (
-            self._database.snapshot() as source,
-            Translating(str(target)),
-            closing(apsw.Connection(str(target))) as copy,
-            copy.backup("main", source, "main") as backup,
-        ):
-            while not backup.done:
-                backup.step(_STEP)
-                if progress is not None:
-                    progress(backup.page_count - backup.remaining, backup.page_count)
 
 
 def _check_sqlite() -> None:

@@ -1,4 +1,4 @@
-"""Events."""
+"""Events; one whose id is stored already is not stored again."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from datetime import datetime
 import apsw
 import orjson
 
-from synergy.model.job import JobChange, JobRun
+from synergy.model.job import JobChange, JobSpan
 from synergy.storage.blocks import Block, Blocks, Place
 from synergy.storage.journal_entries import job_moved
 from synergy.storage.sqlite.columns import Row, array, fetch_one
@@ -25,7 +25,7 @@ class SqliteJobs:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def load(self, processes: Sequence[str] | None = None) -> Iterator[JobRun]:
+    def load(self, processes: Sequence[str] | None = None) -> Iterator[JobSpan]:
         if processes is None:
             rows = self._database.fetch(_SQL["load"])
         else:

@@ -1,4 +1,4 @@
-"""Messages of the bus that is kept in the store."""
+"""Messages of the store-backed bus, and the quarantined messages of every bus."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import apsw
 from synergy.runtime.masking import mask
 from synergy.storage.instants import micros
 from synergy.storage.protocol import (
-    QUARANTINE,
+    QUARANTINE_LIMITS,
     DeadMessage,
     QuarantineContents,
     QuarantineLimits,
@@ -55,7 +55,7 @@ class SqliteMessages:
         body: bytes,
         reason: str,
         now: datetime,
-        limits: QuarantineLimits = QUARANTINE,
+        limits: QuarantineLimits = QUARANTINE_LIMITS,
     ) -> int:
         with self._database.writing() as connection:
             connection.execute(_SQL["bury"], (queue, body, mask(reason), micros(now)))
@@ -76,9 +76,9 @@ class SqliteMessages:
     def replay(self, seqs: Sequence[int] | None = None) -> dict[str, int]:
         with self._database.writing() as connection:
             if seqs is None:
-                rows = fetch(connection, _SQL["raise_all"])
+                rows = fetch(connection, _SQL["quarantined"])
             else:
-                rows = fetch(connection, _SQL["raise_some"], (array(seqs),))
+                rows = fetch(connection, _SQL["some_quarantined"], (array(seqs),))
             bodies: defaultdict[str, list[bytes]] = defaultdict(list)
             for _, queue, body in sorted(rows):
                 bodies[queue].append(body)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from synergy.errors import Refused, StorageUnavailable
-from synergy.storage.sqlite import SqliteStore, engine, schema
+from synergy.storage.sqlite import SqliteStore, backup, schema
 from tests.factories import HOUR, a_unit, some_units
 
 
@@ -62,7 +62,7 @@ def test_a_backup_is_a_complete_store_and_reports_progress(
 def test_a_backup_is_a_snapshot_despite_concurrent_writes(
     opened: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "_STEP", 1)
+    monkeypatch.setattr(backup, "_STEP", 1)
     opened.units.create(some_units(50), "scheduler")
     steps = []
 

@@ -34,10 +34,10 @@ SELECT seq, length(body) + length(CAST(reason AS BLOB)) FROM dead_message ORDER 
 -- name: count_dropped
 UPDATE quarantine SET dropped = dropped + ?;
 
--- name: raise_all
+-- name: quarantined
 DELETE FROM dead_message RETURNING seq, queue, body;
 
--- name: raise_some
+-- name: some_quarantined
 -- The messages whose numbers are in a JSON array.
 DELETE FROM dead_message WHERE seq IN (SELECT value FROM json_each(?)) RETURNING seq, queue, body;
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synergy.schedule.template import NAMES, OF_PERIODS, fill, unknown, values
+from synergy.schedule.request_template import NAMES, OF_PERIODS, fill, unknown, values
 
 LOS_ANGELES = ZoneInfo("America/Los_Angeles")
 MILLISECOND = timedelta(milliseconds=1)
