@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
+import threading
 from collections.abc import Generator, Iterator
 
 import pytest
+from _pytest.logging import LogCaptureHandler
 from hypothesis import HealthCheck, settings
 
 from launch import PROJECT_NOUNS
@@ -32,6 +35,20 @@ NOUNS.update(PROJECT_NOUNS)  # as `launch.py` does
 def _no_known_secrets() -> None:
     """Forgets the secrets of the settings that an earlier test has loaded."""
     masking.know(())
+
+
+@pytest.fixture(autouse=True)
+def _logging_as_before() -> Iterator[None]:
+    """Removes the handlers of a test, which would write into files and streams that are closed."""
+    root = logging.getLogger()
+    before, level, hook = list(root.handlers), root.level, threading.excepthook
+    yield
+    for handler in list(root.handlers):
+        if handler not in before and not isinstance(handler, LogCaptureHandler):
+            root.removeHandler(handler)
+            handler.close()
+    root.setLevel(level)
+    threading.excepthook = hook
 
 
 @pytest.fixture(scope="session")

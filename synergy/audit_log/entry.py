@@ -1,4 +1,4 @@
-"""A line of the audit log. Its hash covers that of the line before, so that lines are a chain."""
+"""A line of the audit log. Its hash covers the hash of the line before: the lines form a chain."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ from typing import Any, Final
 from synergy.runtime.masking import mask
 
 START: Final = "0" * 64
-"""What the first line has for the hash of the line before."""
+"""`previous` of the first line."""
 LONGEST: Final = 200  # characters of a text
 MOST: Final = 16  # texts of an object
 _HASH: Final = b',"hash":"'
 
 BEGUN, DONE, REFUSED, FAILED = "begun", "done", "refused", "failed"
-"""Results. An act that has begun and has no other line may or may not be done."""
+"""Results. If an act has no line but the one with which it began, it may or may not be done."""
 
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """Who does what. `via` says how `who` was recognized, `source` is an address or a terminal.
+    """An action and its author.
 
-    `action` is a command (`process off`) or a route (`POST /api/v1/jobs/skip`), and `object` holds
-    what it is about, without secrets. Long texts are cut.
+    `via` says how `who` was recognized, `source` is an address or a terminal. `action` is a command
+    (`process off`) or a route (`POST /api/v1/jobs/skip`), and `object` names what it acts on. In
+    entries secrets are masked, long texts cut, and at most `MOST` texts of `object` are kept.
     """
 
     who: str
@@ -94,10 +95,10 @@ def follow(
 
 
 def decode(line: bytes) -> Entry:
-    """The entry of a line; raises ValueError if it is damaged, or was changed in any byte.
+    """The entry of a line; raises ValueError unless the hash fits, and `line` would write the same.
 
-    Nor is it an entry if it is written in another way than `line` does, such as with a field twice,
-    of which other programs might show the first.
+    A line in another form is refused: with a field twice, for example, other programs might show
+    the other value.
     """
     text, _, rest = line.rpartition(_HASH)
     if not line.endswith(b'"}\n') or rest != b'%s"}\n' % sha256(text).hexdigest().encode():
@@ -107,12 +108,12 @@ def decode(line: bytes) -> Entry:
         if _has_types(entry) and entry.line == line:
             return entry
     except (TypeError, RecursionError) as error:
-        raise ValueError(f"the line is no entry: {error}") from error
-    raise ValueError("the line is written in another way than an entry")
+        raise ValueError(f"the line is not an entry: {error}") from error
+    raise ValueError("the line does not have the form of an entry")
 
 
 def _has_types(entry: Entry) -> bool:
-    """Whether each fact is of its type: whoever computes a hash may have written anything."""
+    """Whether each field has its type; a hash that fits does not show that."""
     facts: dict[str, Any] = asdict(entry)
     seq, of, about = facts.pop("seq"), facts.pop("of"), facts.pop("object")
     return (

@@ -1,7 +1,7 @@
-"""Commands about processes of every kind: on, off, when it runs, run now.
+"""Commands about processes: switch on or off, set the trigger, trigger now.
 
-For a managed process these concern its jobs, for a free-run process its runs, and for a daemon
-whether its supervisors keep it running.
+They concern the jobs of a managed process, and the runs of a free-run process. A daemon can only be
+switched: supervisors do not run it while it is off.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class ProcessChange:
 
 @dataclass(frozen=True, slots=True)
 class Triggered:
-    """A managed process that looks at its jobs now, or a free-run process that runs now.
+    """A managed process whose jobs are checked now, or a free-run process that runs now.
 
     `run` is the id of the run; None for a managed process and in a dry run.
     """
@@ -67,7 +67,7 @@ class ProcessCommands:
     def switch(
         self, name: str, is_on: bool, actor: Actor, now: datetime, *, dry_run: bool = False
     ) -> ProcessChange | None:
-        """Switches a process on or off everywhere; None if it is so already.
+        """Switches a process on or off everywhere; None if nothing changes.
 
         Units and runs that are being carried out continue.
         """
@@ -84,9 +84,10 @@ class ProcessCommands:
     def set_trigger(
         self, name: str, trigger: str, actor: Actor, now: datetime, *, dry_run: bool = False
     ) -> ProcessChange | None:
-        """Changes when a process looks at its jobs, or runs, by itself; None if it is so already.
+        """Sets the trigger of a process; None if nothing changes.
 
-        Raises NotFound also for daemons, and InvalidValue for an invalid trigger.
+        Raises NotFound also for daemons, InvalidValue for an invalid trigger, and Refused if a
+        schedule of the same name runs something else.
         """
         process, after = self._deployment.working(name), str(parse(trigger))
         schedule = own_schedules(self._store, [name]).get(name)
@@ -110,7 +111,7 @@ class ProcessCommands:
     def trigger(
         self, name: str, actor: Actor, now: datetime, *, dry_run: bool = False
     ) -> Triggered:
-        """Has a managed process look at its jobs now; runs a free-run process now.
+        """Has the jobs of a managed process checked now; runs a free-run process now.
 
         Raises NotFound also for daemons, and Refused for a process that cannot run now.
         """
@@ -121,7 +122,7 @@ class ProcessCommands:
         remark = ""
         if not is_process_led(self._store, self._deployment, name):
             remark = (
-                f"no scheduler leads the tree of {name}; the next one will look at all its jobs "
+                f"no scheduler leads the tree of {name}; the next one that starts checks all jobs "
                 f"({START})"
             )
         if not dry_run:

@@ -39,7 +39,7 @@ def load_settings(project: Path, environ: Mapping[str, str]) -> Settings:
 
 
 def check(project: Path, environ: Mapping[str, str], *, imports: bool = True) -> Checked:
-    """Settings and deployment, with all mistakes; with `imports` also those of classes."""
+    """Settings and deployment, with all mistakes; `imports` checks the classes of processes too."""
     findings = Findings()
     settings = _settings(project, environ, findings)
     if mistake := mx.users_mistake(settings.mx_users_file):
@@ -97,7 +97,11 @@ def _schedules(
     settings: Settings,
     findings: Findings,
 ) -> dict[str, Mapping[str, object]]:
-    """The schedules; their reader is imported only if there are any, as every process runs this."""
+    """The schedules.
+
+    Every process runs this, so their reader is imported only if the context has schedules or
+    free-run processes.
+    """
     if not entries and not any(isinstance(each, FreerunProcess) for each in declared.values()):
         return {}
     from synergy.config.schedules import read_schedules
@@ -110,9 +114,9 @@ def _python_path() -> list[Path]:
 
 
 def _context_file(module: str, project: Path) -> Path:
-    """The module's file, in the project or in a folder of PYTHONPATH.
+    """The file of a module, in the project or in a folder of PYTHONPATH.
 
-    The path that it would have in the project if there is none.
+    If there is none, the path that it would have in the project.
     """
     expected = project.joinpath(*module.split(".")).with_suffix(".py")
     for folder in (project, *_python_path()):

@@ -15,11 +15,11 @@ _Call = tuple[Future[Any], Callable[[], object]]
 
 
 class ThreadPool:
-    """At most `most` threads, started when they are needed.
+    """Runs calls in up to `most` threads, which are started on demand.
 
-    The threads are not services, and `close` does not wait for them: a blocking call cannot be
-    interrupted, and one that never returns (a name server that does not answer) must not keep the
-    process from ending, as an executor of the standard library would.
+    The threads are no services: `close` does not wait for them, because a blocking call cannot be
+    interrupted. One that never returns, such as a lookup at a name server that does not answer,
+    would keep a process with an executor of the standard library from ending.
     """
 
     def __init__(self, name: str, most: int) -> None:
@@ -31,7 +31,7 @@ class ThreadPool:
         self._threads = 0
 
     def run(self, act: Callable[[], T]) -> asyncio.Future[T]:
-        """The result of `act`, which begins when a thread is free; call it in an event loop."""
+        """A future for the result of `act`, which runs when a thread is free; for an event loop."""
         future: Future[T] = Future()
         with self._lock:
             self._open += 1
@@ -43,7 +43,7 @@ class ThreadPool:
         return asyncio.wrap_future(future)
 
     def close(self) -> None:
-        """Ends each thread after its current call."""
+        """Ends the threads after the calls that run or wait; does not wait for them."""
         with self._lock:
             for _ in range(self._threads):
                 self._calls.put(None)

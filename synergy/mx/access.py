@@ -46,7 +46,7 @@ class Person:
 
     `name` is "" for local access without login. `csrf` is the token that pages of the session send
     back; "" without a session, because other requests need none. `via` says how the sender was
-    recognized; "" if not at all, for the few paths that programs on this machine may read.
+    recognized; "" for an unknown program on this machine, which may read a few paths only.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Person:
 
 
 def person_of(request: HTTPConnection) -> Person | None:
-    """The authenticated sender; None for a request without credentials."""
+    """The sender, as the authentication found it; None if it is unknown."""
     return cast("Person | None", getattr(request.state, "person", None))
 
 

@@ -3,7 +3,8 @@
 A row that is read equals the row that was written; a value that could not be read back is refused.
 Text, integers of 64 bits, floats, true, false and null are stored as JSON. The types of `TYPES` are
 stored under a mark, such as `{"$:date": "2026-11-22"}`. A mapping that looks like a mark is put
-under the mark `{"$:": {...}}`. The only exception is a tuple, which is read as a list.
+under the mark `{"$:": {...}}`. Two values are read as others: a tuple as a list, and with
+`nan="null"` NaN and infinities as None.
 
 Scalars of numpy are recognised by their attributes (`dtype`, `shape`, `item`), so numpy is not
 imported.
@@ -27,8 +28,8 @@ from synergy.storage.unstorable import Unstorable, advice, kind_of, named, seen,
 Nan = Literal["refuse", "null"]
 """Whether NaN and infinities are refused or stored as null."""
 
-DEEPEST = 200  # levels; orjson reads and writes up to 254
-LARGEST = 15 << 20  # bytes of a row; MongoDB's documents, with the row's other fields, have 16 MiB
+DEEPEST = 200  # levels; orjson writes 254 at most
+LARGEST = 15 << 20  # bytes of a row; a document of MongoDB, which has other fields too, has 16 MiB
 LONGEST_KEY = 64 << 10  # characters
 
 _LEAST, _LIMIT = -(1 << 63), 1 << 64
@@ -75,8 +76,8 @@ def encoded(row: Mapping[str, object], nan: Nan = "refuse") -> bytes:
             raise Unstorable(f"the row cannot be stored: {error}") from error
     if len(text) > LARGEST:
         raise Unstorable(
-            f"the row has {len(text) >> 20} MiB, more than {LARGEST >> 20}: "
-            "give several rows, or keep large parts elsewhere and their place here"
+            f"the row has {len(text):,} bytes, more than {LARGEST:,}: make several rows of it, or "
+            "store large parts elsewhere, and their address in the row"
         )
     return text
 
@@ -108,12 +109,12 @@ def key_part(value: object, nan: Nan = "refuse") -> str:
     if isinstance(plain, Mapping) and len(plain) == 1 and next(iter(plain)) in _BY_MARK:
         return str(next(iter(plain.values())))
     if isinstance(plain, Mapping | list):
-        raise Unstorable(f"is {kind_of(value)}: what makes rows unique has to be a single value")
+        raise Unstorable(f"is {kind_of(value)}: a field of unique_by has to be a single value")
     return str(plain)
 
 
 def for_people(value: Any) -> Any:
-    """A value of a row for display: dates, UUIDs, decimals and bytes as text."""
+    """A value of a row for display: each type of `TYPES` as text, in mappings and lists too."""
     if isinstance(value, Mapping):
         return {name: for_people(inner) for name, inner in value.items()}
     if isinstance(value, list):
@@ -154,7 +155,7 @@ def _plainly(row: Mapping[str, object]) -> bytes | None:
 
 
 def _is_plain(values: Collection[Any], depth: int) -> bool:
-    """Whether all values are of JSON types; does not check keys and large integers."""
+    """Whether all values are of JSON types; neither keys nor the size of integers are checked."""
     types = set(map(type, values))
     if float in types and not all(isfinite(value) for value in values if type(value) is float):
         return False
@@ -248,8 +249,8 @@ def _text(value: str) -> str:
             value.encode()
         except UnicodeEncodeError:
             raise Unstorable(
-                f"is {seen(value)}, which holds half of a character: decode the text with the "
-                "encoding that it has, or give it as bytes"
+                f"is {seen(value)}, which holds half of a character: decode the text with its "
+                "actual encoding, or give it as bytes"
             ) from None
     return value
 
@@ -280,7 +281,7 @@ def _faithful(value: Any, known: _Type) -> Any:
 def _check_zone(value: datetime | time) -> None:
     if isinstance(value, time):
         if value.tzinfo is not None:
-            raise Unstorable("is a time of day with a zone: give it without, or a datetime")
+            raise Unstorable("is a time of day with a zone: give one without a zone, or a datetime")
     elif value.utcoffset() is None:
         raise Unstorable(
             f"is {seen(value)}, a datetime without a zone: give one with its zone, for example "

@@ -2,10 +2,11 @@
 
 The loop waits for the pidfds of its processes, for the pipes in which they report that they are
 ready, and for a wake-up, which comes when the box configuration changes or a stop is requested.
-Only the assignments are polled, four times a minute, in case a notice was lost.
+The box configuration is also read every `POLL_SECONDS`, in case a notice was lost. A store that
+cannot be reached, and process groups whose leader has ended, are looked at more often.
 
-The store records the running processes, so that the next supervisor finds them after a kill: the
-marker of a start before it, its pid after it. The next supervisor adopts a process whose pid is
+The store records the processes, so that the next supervisor finds them if this one is killed: the
+marker before a process is started, its pid afterwards. The next one adopts a process whose pid is
 recorded, and ends one that only its marker identifies. A start that cannot be recorded does not
 take place.
 
@@ -34,7 +35,7 @@ from synergy.supervisor.states import Slot, SlotState
 from synergy.supervisor.watch import Watch
 
 POLL_SECONDS = 15.0  # between two reads of the assignments
-RETRY_SECONDS = 2.0  # between two checks of the store, or of processes without a descriptor
+RETRY_SECONDS = 2.0  # between two checks of an unreachable store, or of a group without its leader
 KILL_SECONDS = 5.0  # within which killed processes end
 FAILED = "supervisor.turn_failed"
 RULE = RetryRule(waiting=FAILED, failing=FAILED)
@@ -61,7 +62,7 @@ class Supervisor:
 
     @property
     def is_settled(self) -> bool:
-        """Whether each process that is to run either runs or has died at least once."""
+        """Whether each process that is to run either runs, or has died or failed to start."""
         status = self._slots.status
         return self._desired is not None and all(
             status[slot].state is SlotState.RUNNING or status[slot].failures > 0
@@ -73,17 +74,17 @@ class Supervisor:
         return tuple(self._slots.observed())
 
     def refresh(self) -> None:
-        """Begins the next turn at once, which reads the box configuration; from any thread."""
+        """Begins the next turn at once, which reads the box configuration. Thread-safe."""
         self._look_at = self._clock.monotonic()
         self._watch.wake()
 
     def run(self, after_turn: Callable[[], None] = lambda: None) -> None:
-        """Runs until `stop` is set and all processes have ended."""
+        """Runs until `stop` is set, and all processes have ended or the time for that is over."""
         self._slots.become_subreaper()
         notices = TopicRelay(self._bus, self._clock, SUPERVISOR_TOPIC, self.refresh)
         notices.start()
         turns, others = Retry(RULE, self._stop), Retry(RULE, self._stop)
-        while not self._is_over():  # some time after the stop request
+        while not self._is_over():
             turns.run(self.turn)
             others.run(after_turn)
             self.wait()
@@ -169,7 +170,7 @@ class Supervisor:
     # Reporting
 
     def _report(self, intended: Mapping[Slot, str] | None = None) -> bool:
-        """Records the running processes and the intended ones; False without the store."""
+        """Records all slots, and the markers of intended starts; False if that failed."""
         observed = self._slots.observed(intended)
         box, taken = self._config.box, memory_report.report(observed)
         try:

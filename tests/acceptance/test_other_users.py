@@ -1,4 +1,4 @@
-"""A default home, umask 022: another user of the machine reads, stops and forges nothing.
+"""A default home, umask 022: another user of the machine reads, changes and stops nothing.
 
 The home is in a folder that everybody can enter, so that only its own modes protect it.
 """
@@ -54,7 +54,7 @@ def test_the_home_and_everything_in_it_is_private(home):
     assert stat.S_IMODE((home.path / "bells").stat().st_mode) == 0o700
 
 
-def test_another_user_reads_locks_and_writes_no_file(home):
+def test_another_user_cannot_open_or_rename_any_file(home):
     paths = [home.path, *files(home)]
 
     def attempts() -> str:

@@ -29,7 +29,7 @@ def test_without_a_key_every_request_acts(service):
     assert {service.post(None).text, service.post(None).text} == {"answer 1", "answer 2"}
 
 
-def test_other_methods_and_pages_have_no_keys(service):
+def test_keys_are_ignored_for_other_methods_and_pages(service):
     for _ in range(2):
         service.ask("PUT", {KEY: "k"})
         service.ask("GET", {KEY: "not one word"})
@@ -37,7 +37,7 @@ def test_other_methods_and_pages_have_no_keys(service):
     assert len(service.asked) == 6
 
 
-def test_unauthenticated_requests_have_no_keys(service):
+def test_keys_of_unauthenticated_requests_are_ignored(service):
     service.post(who="?")
     service.post(who="?")
     assert len(service.asked) == 2
@@ -112,7 +112,7 @@ def test_a_key_may_have_any_visible_character(service, key):
     assert [service.post(key).text for _ in range(2)] == ["answer 1", "answer 1"]
 
 
-# What is not kept
+# Which responses are kept
 
 
 @pytest.mark.parametrize("status", [200, 202, 204, 400, 404, 409, 422])

@@ -125,7 +125,7 @@ def test_before_the_first_start_the_pages_say_what_to_do(worlds, path):
 # Jobs
 
 
-def test_a_job_shows_its_journal_and_its_relatives(client, world):
+def test_a_job_shows_its_journal_and_links_to_related_jobs(client, world):
     move(world, HOUR, HOUR, JobState.SKIPPED)
     page = client.page(AT)
     assert "Tue 19 May 2015, 03:00 to 04:00" in page

@@ -120,7 +120,7 @@ def test_the_same_name_twice_in_one_file_is_refused(agents):
 def test_a_name_that_is_taken_is_refused_with_all_the_others(agents):
     agents.actions.create(NOON, ALICE, NOW)
     before = everything(agents)
-    with pytest.raises(Refused, match="already noon"):
+    with pytest.raises(Refused, match="already: noon"):
         agents.actions.create_all([REPORT, {**NOON, "trigger": "every 60"}], ALICE, NOW)
     assert everything(agents) == before
 
@@ -129,7 +129,7 @@ def test_a_name_taken_between_read_and_write_undoes_all(agents, monkeypatch):
     agents.actions.create(NOON, ALICE, NOW)
     before = everything(agents)
     monkeypatch.setattr(agents.actions, "_present", lambda items, definitions: {})
-    with pytest.raises(Refused, match="already noon"):
+    with pytest.raises(Refused, match="already: noon"):
         agents.actions.create_all([{**JOB, "when": "2020-01-01T00:00:00Z"}, NOON], ALICE, NOW)
     assert everything(agents) == before
 

@@ -1,4 +1,4 @@
-"""The files of the audit log: appended to by several processes, torn, full, replaced."""
+"""The files of the audit log: appended to by several processes, torn, and on a full disk."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_the_chain_goes_on_in_the_next_file(log: AuditLog, monkeypatch: pytest.M
     assert verified_log(log).faults
 
 
-def test_an_empty_next_file_is_gone_on_with(log: AuditLog) -> None:
+def test_an_empty_last_file_is_continued(log: AuditLog) -> None:
     """A crash may leave it."""
     log.note(ACT)
     (log.folder / f"{2:012}.jsonl").touch(0o600)
@@ -159,7 +159,7 @@ def test_a_file_whose_end_is_damaged_is_not_written(log: AuditLog) -> None:
         log.note(ACT)
 
 
-def test_processes_append_one_after_another(log: AuditLog, tmp_path: Path) -> None:
+def test_concurrent_processes_lose_no_entry(log: AuditLog, tmp_path: Path) -> None:
     writers = [_writer(tmp_path, 100, f"w{number}") for number in range(4)]
     for writer in writers:
         with writer:
@@ -246,7 +246,7 @@ def _writer(home: Path, number: int, who: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, cwd=home)
 
 
-def test_a_line_without_end_is_read_in_parts(tmp_path: Path) -> None:
+def test_a_line_without_line_feed_is_read_in_parts(tmp_path: Path) -> None:
     endless = tmp_path / "000000000001.jsonl"
     endless.touch()
     os.truncate(endless, 3 * files.TAIL)

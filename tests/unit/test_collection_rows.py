@@ -188,7 +188,7 @@ def _circular() -> Any:
         (1 << 64, "field v is a whole number beyond 64 bits: give it as Decimal or as text"),
         (-(1 << 63) - 1, "beyond 64 bits"),
         (NAIVE, r"a datetime without a zone: .*replace\(tzinfo=UTC\)"),
-        (time(1, tzinfo=UTC), "a time of day with a zone: give it without"),
+        (time(1, tzinfo=UTC), "a time of day with a zone: give one without"),
         ({1, 2}, r"a set, which cannot be stored: it has no order, give sorted\(value\)"),
         (frozenset(), r"give sorted\(value\)"),
         (Colour.RED, r"Colour, which cannot be stored: give its \.value"),
@@ -231,7 +231,7 @@ def test_a_row_that_is_too_large_for_one_engine_is_refused_for_all(
 ) -> None:
     monkeypatch.setattr(collection_rows, "LARGEST", 1 << 20)
     assert encoded({"v": "x" * ((1 << 20) - 8)})
-    with pytest.raises(Unstorable, match="more than 1: give several rows"):
+    with pytest.raises(Unstorable, match="more than 1,048,576: make several rows"):
         encoded({"v": "x" * (1 << 20)})
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +13,6 @@ import pytest
 from synergy.runtime import logs
 
 log = logging.getLogger("tests.logs")
-
-
-@pytest.fixture(autouse=True)
-def _logging_as_before() -> Iterator[None]:
-    root = logging.getLogger()
-    level, hook = root.level, threading.excepthook
-    yield
-    for handler in [h for h in root.handlers if isinstance(h.formatter, logs.JsonLines)]:
-        root.removeHandler(handler)
-        handler.close()
-    root.setLevel(level)
-    threading.excepthook = hook
 
 
 def lines(path: Path) -> list[dict[str, Any]]:

@@ -35,11 +35,9 @@ class Kept:
 
 @pytest.fixture
 def records() -> Iterator[WorkLog]:
-    level = logging.getLogger().level
     logging.getLogger().setLevel(logging.INFO)
     with closing(WorkLog(SteppedClock(NOW))) as made:
         yield made
-    logging.getLogger().setLevel(level)
 
 
 def test_an_attempt_keeps_a_bounded_number_of_lines_and_why_it_failed(

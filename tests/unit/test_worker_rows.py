@@ -78,7 +78,7 @@ def test_a_wrong_value_is_named_by_row_and_field() -> None:
         'with nan="null"'
     )
     assert refusal({"domain": {"a": 1}}).startswith(
-        "row 1 (domain={'a': 1}): field domain is a dict: what makes rows unique"
+        "row 1 (domain={'a': 1}): field domain is a dict: a field of unique_by"
     )
     assert refusal({"domain": float("inf")}).startswith("row 1 (domain=inf): field domain is inf")
     long = refusal({"domain": "x" * 1_000_000, "n": {1}})

@@ -12,7 +12,7 @@ from synergy.mx.services import ServicesDep
 
 router = Router()
 
-SHOWN = 200  # unexplained periods on the page
+SHOWN = 200  # periods in each table of the page
 
 
 @router.get("/audit")

@@ -1,12 +1,12 @@
 // The event stream: one connection for each page, opened when a part of the page needs it, and closed
-// while the page is hidden, because browsers allow few connections to one host.
+// when the page was hidden for `LEAVE_MS`, because browsers allow few connections to one host.
 // Each message becomes a `synergy:<noun>` event of the document; `synergy:behind` means that events
 // were skipped, so that everything has to be reloaded.
 
 export const NOUNS = [...document.body.dataset.nouns.split(" "), "behind"];
-const LEAVE_MS = 5000; // that a page may be hidden, or waits after a refused connection
+const LEAVE_MS = 5000; // how long a page may be hidden; also the wait after a refused connection
 const CHECK_MS = 10000; // between two checks of the clock
-const ASLEEP_MS = 45000; // between two checks if the machine slept
+const ASLEEP_MS = 45000; // a longer time between two checks shows that the machine slept
 
 let source = null;
 let wanted = false;
@@ -17,7 +17,7 @@ let checkedAt = Date.now();
 
 const dispatch = (noun, detail) => document.dispatchEvent(new CustomEvent(`synergy:${noun}`, { detail }));
 
-/** Opens the stream. May be called often. */
+/** Opens the stream; repeated calls have no effect. */
 export function listen() {
   wanted = true;
   if (source === null && !document.hidden) open();
@@ -33,7 +33,8 @@ export function listenIfNeeded() {
   if (document.querySelector('[hx-trigger*="synergy:"], [data-live]')) listen();
 }
 
-// Continues after the last entry. If that is unknown, everything may have changed.
+// Opens the stream after the last entry seen. If none is known and the stream was closed before,
+// everything may have changed: `behind`.
 function open() {
   show("away", "connecting");
   source = new EventSource(seen ? `/api/v1/stream?since=${seen}` : "/api/v1/stream");

@@ -16,14 +16,14 @@ from synergy.queries.single_flight import SingleFlight
 from synergy.storage.protocol import StoreView
 
 PAGE = 5000  # entries read at a time
-PAGES = 4  # read at most in one look; the next look continues
+PAGES = 4  # new pages that an update reads at most; the next update continues
 
 
 class Activity(Collector):
-    """Counts journal entries from the first look on; may be used by several threads.
+    """Counts journal entries; may be used by several threads.
 
-    The cost of a look depends on the number of entries since the last one. The first look also
-    reads the newest entries of the hour before, up to `PAGES`.
+    Each call first reads the entries since the call before. Metrics count from the first call on;
+    the throughput also covers the hour before it, of which at most `PAGES` pages are read.
     """
 
     def __init__(self, store: StoreView, deployment: Deployment, clock: Clock) -> None:
@@ -39,16 +39,16 @@ class Activity(Collector):
     def throughput(self) -> Throughput:
         """The finished units and jobs of each minute of the last hour."""
         with self._flight.turn():
-            self._look()
+            self._update()
             return self._minutes.shown(self._clock.now(), self._since)
 
     def collect(self) -> Iterable[Metric]:
-        """The metrics of work, counted since the first look."""
+        """The metrics of work, counted since the first call."""
         with self._flight.turn():
-            self._look()
+            self._update()
             return list(self._work.registry.collect())
 
-    def _look(self) -> None:
+    def _update(self) -> None:
         seq = self._begin() if self._seq is None else self._seq
         for _ in range(PAGES):
             entries = self._store.journal.since(seq, PAGE)

@@ -9,7 +9,7 @@ from tests.acceptance.deployments import short_limits
 from tests.acceptance.deployments.entries import a_daemon, a_process
 
 short_limits.shorten_leases()
-short_limits.shorten("synergy.worker.command", GRACE=1.0)
+short_limits.shorten("synergy.worker.command", GRACE_SECONDS=1.0)
 short_limits.shorten("synergy.worker.heartbeat", LAST_WORK_SECONDS=1.0)
 
 COPIER = "tests.acceptance.deployments.gates.Copier.start"

@@ -20,7 +20,7 @@ from tests.acceptance.deployments import short_limits
 from tests.acceptance.deployments.entries import a_daemon, a_process
 
 short_limits.shorten_leases()
-short_limits.shorten("synergy.scheduler.late_data", QUIET=1.0, TOGETHER=0.5)
+short_limits.shorten("synergy.scheduler.late_data", QUIET_SECONDS=1.0, TOGETHER_SECONDS=0.5)
 
 FAILURES = os.environ.get("SYNERGY_TEST_FAILURES", "")
 FAIL_IF_FILE_EXISTS = 'if [ -e "$$0" ]; then echo "no such disk" >&2; exit 3; fi'

@@ -12,7 +12,7 @@ from synergy.config.context import (
 from synergy.worker import Processed, Task, Worker
 from tests.acceptance.deployments import short_limits
 
-short_limits.shorten("synergy.runtime.abandoned_work", GRACE=1.0)
+short_limits.shorten("synergy.runtime.abandoned_work", GRACE_SECONDS=1.0)
 
 START = os.environ.get("SYNERGY_START_TIMEPERIOD", "")
 

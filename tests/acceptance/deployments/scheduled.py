@@ -16,7 +16,7 @@ AGENT = "Agent"
 STAMP = "Stamp"
 
 short_limits.shorten_leases()
-short_limits.shorten("synergy.agent.delivering.outbox", EVERY=5.0)
+short_limits.shorten("synergy.agent.delivering.outbox", SWEEP_SECONDS=5.0)
 
 process_context = {
     "Scheduler": daemon_context_entry(

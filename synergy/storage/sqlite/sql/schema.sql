@@ -3,7 +3,7 @@
 -- are in storage/stored_fields.py, the columns of rows in sqlite/columns.py.
 
 -- The states of 1,024 neighbouring jobs, one byte each; block = ordinal / 1024.
--- `generations` is JSON, {"ordinal": generation}, of those that are not in generation 1.
+-- `generations` is JSON, {"ordinal": generation}, for the jobs whose generation is not 1.
 CREATE TABLE job_block (
     process     TEXT NOT NULL,
     block       INTEGER NOT NULL,
@@ -13,7 +13,7 @@ CREATE TABLE job_block (
 ) STRICT;
 
 -- The columns other than `number` and `superseded` are the fields of UnitOfWork, in order.
--- `superseded` says that a newer unit of the same job exists.
+-- `superseded` is 1 if a newer unit of the same job exists, and for all units of free runs.
 CREATE TABLE unit (
     number           INTEGER PRIMARY KEY,
     id               TEXT NOT NULL UNIQUE,
@@ -92,8 +92,8 @@ CREATE TABLE document (
     PRIMARY KEY (collection, timeperiod, key)
 ) STRICT, WITHOUT ROWID;
 
--- The bounds of each timeperiod that was ever written to. Rows are never deleted, so that the
--- highest number is the last one given.
+-- For each timeperiod of a collection: the numbers of its first and of its last write, and how many
+-- documents it has. Rows are never deleted, so the largest `high` is the last number assigned.
 CREATE TABLE mark (
     collection TEXT NOT NULL,
     timeperiod TEXT NOT NULL,
@@ -248,7 +248,7 @@ CREATE INDEX run_schedule_state ON run (schedule, state);
 CREATE INDEX run_launched ON run (schedule, state, launched_at) WHERE launched_at IS NOT NULL;
 CREATE INDEX run_prunable ON run (finished_at) WHERE state > 2;
 
--- The newest event is never deleted, so that the highest number is the last one given.
+-- The newest event is never deleted, so the largest `seq` is the last number assigned.
 CREATE TABLE event (
     seq       INTEGER PRIMARY KEY,
     id        TEXT NOT NULL UNIQUE,
@@ -287,7 +287,8 @@ CREATE TABLE operation (
 CREATE INDEX operation_unfinished ON operation (number) WHERE finished_at IS NULL;
 CREATE INDEX operation_prunable ON operation (finished_at) WHERE finished_at IS NOT NULL;
 
--- `status` and `body` are NULL while the request is carried out; `body` also if it was too long.
+-- `status` and `body` are NULL while the request is carried out. `body` stays NULL for a response
+-- that is too long to be kept.
 CREATE TABLE answer (
     person      TEXT NOT NULL,
     key         TEXT NOT NULL,
