@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
 
 from synergy.cli import output
 from synergy.cli.options import CHANGE, JSON, YES, Noun, argument, limit, positive
 from synergy.cli.services import Services, actor, confirm, services
 from synergy.errors import InvalidValue
-
-if TYPE_CHECKING:
-    from synergy.storage.protocol.messages import DeadMessage
 
 EXCERPT = 60  # characters of a message's body in a table
 FAILED = "launch.py schedule runs --state failed"
@@ -35,35 +31,30 @@ def run_list(arguments: argparse.Namespace) -> None:
 @NOUN.verb("launch.py queue dead", limit(100), JSON)
 def run_dead(arguments: argparse.Namespace) -> None:
     """Show messages in quarantine, newest first; as JSON also runs that have failed."""
+    from synergy.messaging.quarantine import LONGEST_KEPT
+
     with services() as at:
-        dead = at.reads.dead(arguments.limit)
+        longest = LONGEST_KEPT if arguments.json else 4 * EXCERPT
+        dead = at.reads.dead_letters(arguments.limit, None, longest).items
         failed = at.schedule_reads.dead(arguments.limit)
     if arguments.json:
-        output.print_json({"dead": list(map(_as_json, dead)), "failed_runs": failed})
+        output.print_json({"dead": dead, "failed_runs": failed})
         return
     output.table(
         ["seq", "queue", "at", "reason", "message"],
         [
-            [m.seq, m.queue, output.instant(m.at), output.one_line(m.reason), _excerpt(m.body)]
+            [
+                m.seq,
+                m.queue,
+                output.instant(m.at),
+                output.one_line(m.reason),
+                output.one_line(m.body, EXCERPT),
+            ]
             for m in dead
         ],
     )
     if failed:
         output.note(f"runs of schedules that have failed: {len(failed)} ({FAILED})")
-
-
-def _as_json(message: DeadMessage) -> dict[str, object]:
-    return {
-        "seq": message.seq,
-        "queue": message.queue,
-        "at": message.at,
-        "reason": message.reason,
-        "body": message.body.decode(errors="replace"),
-    }
-
-
-def _excerpt(body: bytes) -> str | None:
-    return output.one_line(body[: 4 * EXCERPT].decode(errors="replace"), EXCERPT)
 
 
 @NOUN.verb(

@@ -50,7 +50,7 @@ from synergy.queries.views import (
     Window,
 )
 from synergy.runtime.shared_parts import COLLECTOR, PartView, is_led, is_process_led, leaders
-from synergy.storage.protocol import DeadMessage, LogLine, StoreStatus, StoreView
+from synergy.storage.protocol import LogLine, StoreStatus, StoreView
 from synergy.timetable.timetable import Timetable
 
 JOURNAL = "journal"  # the topic that is notified of finished jobs and runs of the collector
@@ -231,16 +231,12 @@ class Reads:
             for queue in dict.fromkeys([*readers, *sorted(depths)])
         ]
 
-    def dead(self, limit: int = 100) -> list[DeadMessage]:
-        """Messages in quarantine, newest first."""
-        return self._bus.dead(limit)
-
     def dead_count(self) -> int:
         """The number of messages in quarantine."""
         return self._store.messages.quarantine().messages
 
     def dead_letters(self, limit: int, cursor: str | None, longest: int) -> Page[DeadLetter]:
-        """A page of them, as text of at most `longest` characters; see `dead_page`."""
+        """A page of messages in quarantine, newest first; see `dead_page`."""
         return dead_page(self._bus, limit, cursor, longest)
 
     def is_led(self, process: str) -> bool:

@@ -7,6 +7,7 @@ import os
 import re
 import socket
 import stat
+import struct
 import urllib.request
 from dataclasses import replace
 from pathlib import Path
@@ -115,6 +116,15 @@ def test_a_token_behind_a_symbolic_link_is_refused(world, tmp_path):
 
 # Peers
 
+
+class Connected:
+    """This end of a connection that is open."""
+
+    def getsockopt(self, level: int, name: int, size: int, /) -> bytes:
+        return bytes([1])
+
+
+LINE = Connected()
 HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when ... uid  timeout inode"
 LONG, MAPPED = "0" * 24, "0" * 16 + "FFFF0000"
 REST = "01 00000000:00000000 00:00000000 00000000"
@@ -145,16 +155,40 @@ def test_the_user_is_found_by_both_ends(tmp_path, monkeypatch, name, client, end
     ]
     (tmp_path / name).write_text("\n".join(rows) + "\n")
     monkeypatch.setattr(peers, "_TABLES", (tmp_path / "tcp", tmp_path / "tcp6"))
-    assert Peer((client, 50000), (client, 5000)).user == 1001
-    assert Peer((client, 50001), (client, 5000)).user is None
-    assert Peer((client, 50000), (client, 5001)).user is None
+    assert Peer((client, 50000), (client, 5000), LINE).user == 1001
+    assert Peer((client, 50001), (client, 5000), LINE).user is None
+    assert Peer((client, 50000), (client, 5001), LINE).user is None
 
 
 def test_a_closed_socket_is_nobodys_although_it_is_listed_as_roots(tmp_path, monkeypatch):
     row = f"   1: 0100007F:C350 0100007F:1388 {REST}     0        0 0 1 0"
     (tmp_path / "tcp").write_text(f"{HEAD}\n{row}\n")
     monkeypatch.setattr(peers, "_TABLES", (tmp_path / "tcp",))
-    assert Peer(("127.0.0.1", 50000), ("127.0.0.1", 5000)).user is None
+    assert Peer(("127.0.0.1", 50000), ("127.0.0.1", 5000), LINE).user is None
+
+
+def test_a_socket_that_is_not_connected_yet_is_not_the_other_end(tmp_path, monkeypatch):
+    row = f"   1: 0100007F:C350 0100007F:1388 02{REST[2:]}     0        0 222 1 0"
+    (tmp_path / "tcp").write_text(f"{HEAD}\n{row}\n")
+    monkeypatch.setattr(peers, "_TABLES", (tmp_path / "tcp",))
+    assert Peer(("127.0.0.1", 50000), ("127.0.0.1", 5000), LINE).user is None
+
+
+def test_a_port_that_another_process_took_over_does_not_name_the_sender():
+    """A user sends a request, resets the connection, and waits for another user to get its port."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        first = socket.create_connection(server.getsockname())
+        ends = first.getsockname(), server.getsockname()
+        with server.accept()[0] as reset:
+            first.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            first.close()
+            with socket.socket() as second:
+                second.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                second.bind(ends[0])
+                second.connect(ends[1])
+                with server.accept()[0] as line:
+                    assert Peer(*ends, line).user == os.geteuid()
+                    assert Peer(*ends, reset).user is None
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
@@ -162,9 +196,11 @@ def test_the_kernel_names_the_user_of_a_connection(address):
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.create_server((address, 0), family=family) as server:
         with socket.create_connection(server.getsockname()[:2]) as client:
-            peer = Peer(client.getsockname()[:2], server.getsockname()[:2])
+            line, _ = server.accept()
+            peer = Peer(client.getsockname()[:2], server.getsockname()[:2], line)
             assert peer.user == os.geteuid()
-        assert Peer((address, 1), server.getsockname()[:2]).user is None
+        assert Peer((address, 1), server.getsockname()[:2], line).user is None
+        line.close()
 
 
 def as_stranger(port: int, path: str, token: str = "") -> str:

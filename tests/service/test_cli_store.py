@@ -40,6 +40,14 @@ def test_queues_are_listed_and_purged_only_after_confirmation(commands, deployed
     assert deployed.bus.depths() == {}
 
 
+def test_secrets_in_dead_messages_are_masked(commands, deployed):
+    body = b"token=canaryToken " + b"x" * 500 + b" Authorization: Bearer canaryBearer"
+    deployed.store.messages.bury(SESSIONS, body, "not JSON", deployed.clock.now())
+    (dead,) = commands.json("queue", "dead")["dead"]
+    assert dead["body"] == "token=*** " + "x" * 500 + " Authorization: Bearer ***"
+    assert "token=***" in commands.ok("queue", "dead")
+
+
 def test_dead_messages_are_shown_and_replayed(commands, deployed):
     deployed.store.messages.bury(SESSIONS, b"\xff\x00 odd", "not JSON", deployed.clock.now())
     (dead,) = commands.json("queue", "dead")["dead"]

@@ -211,8 +211,19 @@ def test_looking_changes_nothing(system, reads, tmp_path):
         return newest.read_bytes()
 
     before = everything()
-    reads.processes(), reads.trees(None, Window()), reads.boxes(), reads.queues(), reads.dead()
-    reads.why("Day", "2015051700"), reads.audit(), reads.standing("Day", "2015051700")
+    (
+        reads.processes(),
+        reads.trees(None, Window()),
+        reads.boxes(),
+        reads.queues(),
+        reads.dead_letters(9, None, 9),
+    )
+    (
+        reads.dead_letters(9, None, 9),
+        reads.why("Day", "2015051700"),
+        reads.audit(),
+        reads.standing("Day", "2015051700"),
+    )
     reads.journal("Hour", "2015051701"), reads.unit_log(unit.id), reads.collector()
     reads.collection_plan(flush=True), reads.collector_run_after(0, ""), reads.store_status()
     for process, period in (("Hour", "2014010100"), ("Hour", "2030010100")):

@@ -66,7 +66,7 @@ class Acceptor:
         places = self._of_this_machine if is_loopback(address[0]) else self._of_others
         holders: tuple[str, ...] = ()
         if places is self._of_others or places.taken >= UNSHARED:
-            holders = (origin(address[0], Peer(address[:2], line.getsockname()[:2])),)
+            holders = (origin(address[0], Peer(address[:2], line.getsockname()[:2], line)),)
         try:
             places.take(*holders)
         except SynergyError:

@@ -35,7 +35,8 @@ class HttpConnection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         if self.client is not None and self.server is not None:
-            self.app_state = {**self.app_state, "peer": Peer(self.client, self.server)}
+            peer = Peer(self.client, self.server, transport.get_extra_info("socket"))
+            self.app_state = {**self.app_state, "peer": peer}
         self._start_head_timer()
 
     def data_received(self, data: bytes) -> None:

@@ -2,16 +2,21 @@
 
 Linux lists both ends of a connection within the machine in /proc/net/tcp, each with the user that
 opened its socket (proc(5), "/proc/net/tcp").
+
+The other end is known by its address alone. Its user may reset the connection after a request, so
+that a process of another user gets the same port: then the row is that of another connection. While
+MX's own end is open, nobody else can have both addresses, so it is checked after the row was read.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import os
+import socket
 import struct
 from functools import cached_property
 from pathlib import Path
-from typing import cast
+from typing import Protocol, cast
 
 from starlette.requests import HTTPConnection
 
@@ -19,15 +24,27 @@ Address = tuple[str, int | None]
 
 _TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 _TRIES = 3  # a row may be missed while the kernel's table changes
-_UID, _INODE = 7, 9  # columns
+_STATE, _UID, _INODE = 3, 7, 9  # columns
+_OPENING = b"02"  # SYN_SENT: not connected to anything yet
+_OPEN = (1, 8)  # ESTABLISHED, CLOSE_WAIT (`include/net/tcp_states.h` of Linux)
+
+
+class Line(Protocol):
+    """The socket of a connection at this end."""
+
+    def getsockopt(self, level: int, name: int, size: int, /) -> bytes: ...
 
 
 class Peer:
-    """The other end of a connection; `client` and `server` are the addresses of both ends."""
+    """The other end of a connection; `line` is the socket of this end.
 
-    def __init__(self, client: Address, server: Address) -> None:
+    `client` and `server` are the addresses of both ends.
+    """
+
+    def __init__(self, client: Address, server: Address, line: Line) -> None:
         self._client = client
         self._server = server
+        self._line = line
 
     @cached_property
     def user(self) -> int | None:
@@ -35,8 +52,16 @@ class Peer:
         for _ in range(_TRIES):
             for table in _TABLES:
                 if (user := _user(table, self._client, self._server)) is not None:
-                    return user
+                    return user if self._is_open() else None
         return None
+
+    def _is_open(self) -> bool:
+        """Whether this end is still connected; once it is not, it never is again."""
+        try:
+            (state,) = self._line.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)
+        except OSError:
+            return False
+        return state in _OPEN
 
 
 def is_own_user(request: HTTPConnection) -> bool:
@@ -57,7 +82,8 @@ def _user(table: Path, client: Address, server: Address) -> int | None:
         return None
     columns = listed[listed.rfind(b"\n", 0, at) + 1 : listed.find(b"\n", at)].split()
     # A socket that its process has closed has no inode, and is listed as root's.
-    return int(columns[_UID]) if int(columns[_INODE]) else None
+    is_real = int(columns[_INODE]) and columns[_STATE] != _OPENING
+    return int(columns[_UID]) if is_real else None
 
 
 def _as_listed(address: Address, is_long: bool) -> str:
