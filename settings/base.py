@@ -14,6 +14,7 @@ MX_PORT = 5000
 MX_USERS_FILE = None  # the users of MX; needed if the host is not loopback
 MX_SESSION_IDLE = 30  # minutes without use, after which a session ends
 MX_NAMES = ""  # further host names of MX: "synergy.example.com, ops"
+MX_PROXY_USER = ""  # the user that a proxy in front of MX runs as: "www-data"
 MX_CERTIFICATE = None  # for TLS: the certificate chain; needs MX_KEY
 MX_KEY = None
 MX_PUBLIC_URL = ""  # the URL of MX in browsers: "https://synergy.example.com"

@@ -190,6 +190,7 @@ def workplace(
         mx_address=(settings.mx_host, settings.mx_port),
         mx_users_file=settings.mx_users_file,
         mx_names=settings.mx_names,
+        mx_proxy_user=settings.mx_proxy_user,
         mx_oidc=settings.mx_oidc,
         mx_tls=settings.mx_tls,
         mx_session_idle=timedelta(minutes=settings.mx_session_idle),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import pwd
 import re
 from pathlib import Path
 
@@ -26,6 +27,14 @@ def _is_address(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def user_id(name: str) -> int:
+    """The id of a user of this machine; raises InvalidValue for an unknown one."""
+    try:
+        return pwd.getpwnam(name).pw_uid
+    except (KeyError, ValueError):
+        raise InvalidValue(f"{name!r}: expected a user of this machine, as www-data") from None
 
 
 def users_mistake(path: Path | None) -> str:

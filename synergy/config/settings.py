@@ -21,11 +21,12 @@ class Settings:
 
     `start_timeperiod` is an hourly timeperiod; None means that of the first start, which the store
     holds. `mx_users_file` is None if MX has no login; the file may not exist. `mx_names` are host
-    names of MX besides those of this machine; `mx_certificate` and `mx_key` are both None without
-    TLS; `mx_session_idle` is in minutes. `mx_public_url` ends with a slash, and is "" if unknown;
-    without `mx_oidc_issuer` there is no single sign-on. `schedules_update` is `create` (missing
-    declared schedules are created) or `sync` (stored schedules follow the declaration).
-    `webhook_networks` are private networks that requests of schedules may reach,
+    names of MX besides those of this machine, `mx_proxy_user` is the id of the user that a proxy in
+    front of it runs as, if that is neither root nor the user of MX; `mx_certificate` and `mx_key`
+    are both None without TLS; `mx_session_idle` is in minutes. `mx_public_url` ends with a slash,
+    and is "" if unknown; without `mx_oidc_issuer` there is no single sign-on. `schedules_update` is
+    `create` (missing declared schedules are created) or `sync` (stored schedules follow the
+    declaration). `webhook_networks` are private networks that requests of schedules may reach,
     `webhook_plaintext` hosts and networks that webhooks may reach by `http`; `webhook_secrets`, up
     to two, sign requests.
     """
@@ -41,6 +42,7 @@ class Settings:
     mx_port: int
     mx_users_file: Path | None
     mx_names: tuple[str, ...]
+    mx_proxy_user: int | None
     mx_certificate: Path | None
     mx_key: Path | None
     mx_session_idle: int

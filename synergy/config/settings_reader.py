@@ -71,6 +71,7 @@ class _SettingsReader:
             mx_port=self._number("mx_port", MX_PORT, _PORTS, "a port"),
             mx_users_file=users,
             mx_names=(*self._words("mx_names", mx.names), *oidc.names(public_url)),
+            mx_proxy_user=self._proxy_user(),
             mx_certificate=self._tls_file("mx_certificate", "mx_key"),
             mx_key=self._tls_file("mx_key", "mx_certificate"),
             mx_session_idle=self._number("mx_session_idle", MX_SESSION_IDLE, _IDLE, "minutes"),
@@ -126,6 +127,10 @@ class _SettingsReader:
         if home.exists() and not home.is_dir():
             self._mistake("home", f"{home} is not a folder")
         return home
+
+    def _proxy_user(self) -> int | None:
+        text = self._text("mx_proxy_user", "")
+        return self._parsed("mx_proxy_user", lambda: mx.user_id(text), None) if text else None
 
     def _store(self, home: Path) -> str:
         default = stores.store_url(sqlite.DEFAULT, self._project, home)

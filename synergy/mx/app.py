@@ -30,6 +30,7 @@ from synergy.mx.protection.headers import SecurityHeaders
 from synergy.mx.protection.hosts import HostCheck
 from synergy.mx.protection.limits import BodyLimit, HeaderLimit
 from synergy.mx.protection.origins import origin_of, user_of
+from synergy.mx.protection.proxy import Proxy
 from synergy.mx.protection.rates import OF_ORIGIN, OF_USER, RateLimit
 from synergy.mx.protection.request_log import RequestLog
 from synergy.mx.protection.stream_shutdown import ShutdownSignal, StreamShutdown
@@ -45,8 +46,10 @@ THREADS = 16  # for handlers; each opens a connection of its own to an embedded 
 COMPRESSED = 1024  # bytes from which responses are compressed
 
 
-def create_app(services: Services, authenticator: Authenticator) -> FastAPI:
-    """The application."""
+def create_app(
+    services: Services, authenticator: Authenticator, proxy: Proxy | None = None
+) -> FastAPI:
+    """The application, behind a `proxy` that may run as another user."""
     shutdown = ShutdownSignal()
     acts = Acts(services.audit_log, services.clock)
     app = FastAPI(
@@ -67,6 +70,7 @@ def create_app(services: Services, authenticator: Authenticator) -> FastAPI:
     app.state.authenticator = authenticator
     app.state.shutdown = shutdown
     app.state.acts = acts
+    app.state.proxy = proxy or Proxy()
     error_responses.install(app)
     openapi.install(app)
     return app

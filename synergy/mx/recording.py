@@ -22,6 +22,7 @@ from synergy.errors import AuditLogUnavailable
 from synergy.mx.accounts.roles import LOCAL
 from synergy.mx.middleware import HttpMiddleware
 from synergy.mx.protection.csrf import SAFE
+from synergy.mx.protection.proxy import source_of
 
 if TYPE_CHECKING:
     from synergy.mx.access import Person
@@ -121,7 +122,7 @@ def _act(request: HTTPConnection, name: str, via: str, what: dict[str, Any]) -> 
     return Act(
         who=name or LOCAL,
         via=via,
-        source=request.client.host if request.client else "",
+        source=source_of(request),
         action=f"{request.scope['method']} {_path(request)}",
         object={key: str(value) for key, value in what.items()},
     )

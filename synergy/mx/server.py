@@ -21,6 +21,7 @@ from synergy.mx.protection.acceptor import Acceptor
 from synergy.mx.protection.connection import HttpConnection
 from synergy.mx.protection.headers import HSTS
 from synergy.mx.protection.hosts import is_loopback, own_names
+from synergy.mx.protection.proxy import Proxy
 from synergy.mx.protection.stream_shutdown import ShutdownSignal
 from synergy.mx.services import Services
 from synergy.runtime.workplace import Daemon, Workplace
@@ -69,7 +70,8 @@ class MX(Daemon):
         super().__init__(workplace)
         logins = _logins(workplace)
         names = own_names((workplace.mx_address[0].strip("[]"), *workplace.mx_names))
-        app = create_app(Services.at(workplace), Authenticator(logins, names))
+        proxy = Proxy(workplace.mx_proxy_user)
+        app = create_app(Services.at(workplace), Authenticator(logins, names), proxy)
         self._shutdown: ShutdownSignal = app.state.shutdown
         self._server = _Server(_config(app, workplace.mx_tls))
         self._listening = _listen(

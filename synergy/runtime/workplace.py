@@ -53,6 +53,7 @@ class Workplace:
     mx_address: tuple[str, int] = (MX_HOST, MX_PORT)
     mx_users_file: Path | None = None
     mx_names: tuple[str, ...] = ()
+    mx_proxy_user: int | None = None
     mx_tls: tuple[Path, Path] | None = None
     mx_oidc: OidcSettings | None = None
     mx_session_idle: timedelta = timedelta(minutes=MX_SESSION_IDLE)

@@ -22,6 +22,8 @@ from synergy.mx.problems import Forbidden
 from synergy.mx.protection.forms import Form, LoginForm
 from synergy.mx.protection.hosts import is_loopback
 from synergy.mx.protection.local_path import local_path
+from synergy.mx.protection.origins import origin_of
+from synergy.mx.protection.proxy import address_of, source_of
 from synergy.mx.routing import Router
 
 router = Router()
@@ -41,11 +43,6 @@ def accounts_of(request: Request) -> Accounts | None:
     """The users; None if MX has none."""
     found = _logins(request)
     return found if isinstance(found, Accounts) else None
-
-
-def address_of(request: Request) -> str:
-    """The address of the sender."""
-    return request.client.host if request.client else ""
 
 
 @router.get("/login")
@@ -160,7 +157,7 @@ def _own(request: Request, person: Person) -> Accounts:
 
 def _attempt(request: Request, accounts: Accounts, name: str, password: str) -> Attempt:
     cookie = cookies.read(request, cookies.DEVICE)
-    return accounts.attempt(name, password, address_of(request), cookie)
+    return accounts.attempt(name, password, origin_of(request), cookie)
 
 
 def _begin(request: Request, response: Response, accounts: Accounts, name: str) -> None:
@@ -220,5 +217,5 @@ def note_login(request: Request, name: str, via: str, **more: str) -> None:
 
 def log_login(request: Request, event: str, name: str, **more: str) -> None:
     """Logs what happened to a login or an account; never with a secret."""
-    fields = {"event": event, "person": name, "client": address_of(request), **more}
+    fields = {"event": event, "person": name, "client": source_of(request), **more}
     log.info("%s %s", event, name, extra=fields)

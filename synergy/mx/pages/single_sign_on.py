@@ -20,7 +20,6 @@ from synergy.mx.accounts.accounts import Accounts
 from synergy.mx.oidc.failure import SignOnFailed
 from synergy.mx.pages.login import (
     accounts_of,
-    address_of,
     log_login,
     login_form,
     note_login,
@@ -30,6 +29,7 @@ from synergy.mx.pages.login import (
 from synergy.mx.pages.render import page
 from synergy.mx.protection.forms import LoginForm
 from synergy.mx.protection.local_path import local_path
+from synergy.mx.protection.origins import origin_of
 from synergy.mx.routing import Router
 
 if TYPE_CHECKING:  # it imports Authlib
@@ -75,7 +75,7 @@ def finish(request: Request) -> Response:
 def _finished(request: Request, secret: str, next_: str, answer: dict[str, str]) -> Response:
     accounts, sign_on = _sign_on(request)
     # Not by name: the failures of some users of the provider must not hold up the others.
-    attempt = (f"single sign-on {address_of(request)}", address_of(request))
+    attempt = (f"single sign-on {origin_of(request)}", origin_of(request))
     wait = accounts.throttle.attempt(*attempt)
     if wait > 0:
         return refuse_early(request, next_, wait)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ipaddress
-from typing import cast
 
 from starlette.requests import HTTPConnection
 
 from synergy.mx.access import person_of
 from synergy.mx.protection.hosts import is_loopback
 from synergy.mx.protection.peers import Peer
+from synergy.mx.protection.proxy import address_of, is_claimed, peer_of
 
 THIS_MACHINE = "this machine"
 
@@ -27,10 +27,7 @@ def network_of(address: str) -> str:
 
 
 def origin(address: str, peer: Peer | None) -> str:
-    """The network of a client, or its user if it is on this machine, where users share addresses.
-
-    Behind a proxy on this machine, the address is the one in its `X-Forwarded-For`.
-    """
+    """The network of a client; for one on this machine, where users share addresses, its user."""
     if not is_loopback(address):
         return network_of(address)
     user = None if peer is None else peer.user
@@ -38,9 +35,11 @@ def origin(address: str, peer: Peer | None) -> str:
 
 
 def origin_of(request: HTTPConnection) -> str:
-    """The origin of a request."""
-    peer = cast("Peer | None", getattr(request.state, "peer", None))
-    return origin(request.client.host if request.client else "", peer)
+    """The origin of a request: behind a proxy that of its client, see `proxy`."""
+    peer, address = peer_of(request), address_of(request)
+    if peer is not None and is_claimed(request):
+        address = peer.address
+    return origin(address, peer)
 
 
 def user_of(request: HTTPConnection) -> str | None:

@@ -46,6 +46,11 @@ class Peer:
         self._server = server
         self._line = line
 
+    @property
+    def address(self) -> str:
+        """The address of the other end: that of a proxy, if the request came through one."""
+        return self._client[0]
+
     @cached_property
     def user(self) -> int | None:
         """The id of the user that opened it; None if it is not on this machine, or unknown."""
