@@ -3,7 +3,7 @@ r"""Text of outsiders, shown so that it cannot deceive: invisible characters app
 Control characters move the cursor of a terminal and change colours; other characters have no width,
 end a line, or change the reading direction, so that a text is read as another one. Pages, terminals
 and logs show them as `\x1b` or `\u202e`. The text itself is stored, and sent by the REST API,
-unchanged.
+unchanged, except in logs as text.
 """
 
 from __future__ import annotations

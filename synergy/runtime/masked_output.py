@@ -2,10 +2,14 @@
 
 The supervisor appends them to `logs/<process>.out`: what work prints, and the traceback of an
 interpreter that ends. Output of programs that work starts itself passes it by.
+
+A secret may be printed in pieces, so whole lines are masked: an unfinished line is written when it
+ends, or when the process does.
 """
 
 from __future__ import annotations
 
+import atexit
 import sys
 import threading
 from io import TextIOBase
@@ -15,6 +19,7 @@ from synergy.runtime.masking import mask
 from synergy.visible_text import visible
 
 LONGEST = 65_536  # characters of an unfinished line that are kept
+KEPT_BACK = 8_192  # of a longer one: longer than any secret that could continue
 
 
 class MaskedOutput(TextIOBase):
@@ -39,21 +44,27 @@ class MaskedOutput(TextIOBase):
         with self._lock:
             lines, end, self._line = (self._line + text).rpartition("\n")
             if end:
-                self._stream.write(visible(mask(lines)) + end)
-                self._stream.flush()
+                self._show(mask(lines) + end)
             if len(self._line) > LONGEST:
-                self.flush()
+                masked = mask(self._line)
+                self._line = masked[-KEPT_BACK:]
+                self._show(masked[:-KEPT_BACK])
         return len(text)
 
-    def flush(self) -> None:
-        """Writes the unfinished line as well."""
+    def finish(self) -> None:
+        """Writes the unfinished line."""
         with self._lock:
             line, self._line = self._line, ""
-            self._stream.write(visible(mask(line)))
-            self._stream.flush()
+            self._show(mask(line))
+
+    def _show(self, masked: str) -> None:
+        self._stream.write(visible(masked))
+        self._stream.flush()
 
 
 def mask_output() -> None:
     """Masks what this process prints from now on."""
-    sys.stdout = cast("TextIO", MaskedOutput(sys.stdout))
-    sys.stderr = cast("TextIO", MaskedOutput(sys.stderr))
+    out, err = MaskedOutput(sys.stdout), MaskedOutput(sys.stderr)
+    sys.stdout, sys.stderr = cast("TextIO", out), cast("TextIO", err)
+    atexit.register(err.finish)
+    atexit.register(out.finish)

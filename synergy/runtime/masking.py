@@ -7,6 +7,7 @@ people passes `mask` once, where it is stored or sent. Masking a masked text cha
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from base64 import b64encode
@@ -113,8 +114,8 @@ _known: list[str] = []  # like the handlers of logging, those of the whole proce
 def know(secrets: Iterable[str]) -> None:
     """Makes `mask` replace these values, and no others, wherever they occur in this process.
 
-    They are replaced as they are, percent-encoded and decoded, as JSON writes them, and in base64,
-    also within a longer value. Forms shorter than `SHORTEST` are left out.
+    They are replaced as they are, percent-encoded and decoded, as JSON, HTML and Python write them,
+    and in base64, also within a longer value. Forms shorter than `SHORTEST` are left out.
     """
     _known.clear()
     also_know(secrets)
@@ -134,6 +135,9 @@ def _forms(secret: str) -> Iterator[str]:
     for written in (json.dumps(plain)[1:-1], json.dumps(plain, ensure_ascii=False)[1:-1]):
         yield from (written, written.replace("/", r"\/"))  # PHP
         yield _IN_HTML.sub(lambda char: f"\\u{ord(char[0]):04x}", written)  # Go
+    yield json.dumps(json.dumps(plain)[1:-1])[1:-1]  # JSON within JSON
+    yield from (html.escape(plain), html.escape(plain, quote=False))
+    yield from (repr(plain)[1:-1], repr(plain.encode(errors="replace"))[2:-1])
     for before in range(3):
         yield from _in_base64(plain.encode(errors="replace"), before)
 

@@ -71,6 +71,14 @@ def test_the_log_of_a_unit_is_downloaded_as_text(client, written):
     assert answer.headers["content-disposition"] == f'attachment; filename="unit-{written.id}.log"'
 
 
+def test_the_text_of_a_log_has_no_invisible_characters(world, client):
+    unit = a_unit("Sitehourly", HOUR)
+    world.store.units.create([unit], "a test")
+    world.store.logs.append(unit.id, [LogLine(NOW, 1, "INFO", "one\x1b[2J\u202e\ttwo")])
+    text = client.get(f"{AT}/{unit.id}/log?format=text").text
+    assert text.endswith("info: one\\x1b[2J\\u202e\ttwo\n")
+
+
 def test_a_log_of_many_parts_is_read_whole(world, client):
     unit = a_unit("Sitehourly", HOUR)
     world.store.units.create([unit], "a test")

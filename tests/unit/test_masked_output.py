@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from io import StringIO
 
-from synergy.runtime.masked_output import LONGEST, MaskedOutput
+import pytest
+
+from synergy.runtime.masked_output import KEPT_BACK, LONGEST, MaskedOutput
 from synergy.runtime.masking import know
 
 
@@ -19,20 +21,42 @@ def test_lines_have_no_invisible_characters() -> None:
     stream = StringIO()
     output = MaskedOutput(stream)
     output.write("one\x1b[2J\u202e\n\ttwo\r")
-    output.flush()
+    output.finish()
     assert stream.getvalue() == "one\\x1b[2J\\u202e\n\ttwo\\r"
 
 
-def test_an_unfinished_line_is_written_when_it_is_flushed() -> None:
+def test_an_unfinished_line_is_written_at_the_end_of_the_process() -> None:
     stream = StringIO()
     output = MaskedOutput(stream)
     output.write("one\ntwo")
-    assert stream.getvalue() == "one\n"
     output.flush()
+    assert stream.getvalue() == "one\n"
+    output.finish()
     assert stream.getvalue() == "one\ntwo"
+
+
+def test_a_secret_is_masked_if_it_is_flushed_in_pieces() -> None:
+    know(["canary-canary"])
+    stream = StringIO()
+    output = MaskedOutput(stream)
+    print("canary-", end="", flush=True, file=output)
+    print("canary", flush=True, file=output)
+    assert stream.getvalue() == "***\n"
+
+
+@pytest.mark.parametrize("before", range(LONGEST - 14, LONGEST + 2))
+def test_a_secret_is_masked_where_a_long_line_is_cut(before: int) -> None:
+    know(["canary-canary"])
+    stream = StringIO()
+    output = MaskedOutput(stream)
+    for char in ("x" * before, *"canary-canary", "\n"):
+        output.write(char)
+    assert stream.getvalue() == "x" * before + "***\n"
 
 
 def test_a_line_without_end_takes_bounded_memory() -> None:
     stream = StringIO()
-    MaskedOutput(stream).write("x" * (LONGEST + 1))
-    assert len(stream.getvalue()) == LONGEST + 1
+    output = MaskedOutput(stream)
+    for _ in range(10):
+        output.write("x" * LONGEST)
+    assert len(stream.getvalue()) > 9 * LONGEST - KEPT_BACK

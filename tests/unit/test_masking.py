@@ -117,6 +117,9 @@ def test_a_known_secret_is_masked_as_json_writes_it() -> None:
         "p%C3%A4%20ss%2fw%26%3C".lower(),
         "p\\u00e4 ss\\/w&<",
         "pä ss/w\\u0026\\u003c",
+        "p\\\\u00e4 ss/w&<",
+        "pä ss/w&amp;&lt;",
+        "p\\xc3\\xa4 ss/w&<",
     ],
 )
 def test_a_known_secret_is_masked_as_other_programs_write_it(written: str) -> None:

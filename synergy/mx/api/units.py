@@ -21,6 +21,7 @@ from synergy.mx.services import Services, ServicesDep
 from synergy.queries.logs import lines
 from synergy.queries.logs.lines import LogSlice, Matches
 from synergy.queries.logs.unit_logs import UnitLog
+from synergy.visible_text import visible
 
 router = Router("units")
 
@@ -159,4 +160,4 @@ def _move(
 def _text(log: UnitLog) -> Iterator[str]:
     for number, raw in enumerate(log.after(0), 1):
         line = log.line(number, raw)
-        yield f"{line.at} {line.event} {line.level}: {line.message.rstrip()}\n"
+        yield visible(f"{line.at} {line.event} {line.level}: {line.message.rstrip()}") + "\n"
