@@ -89,6 +89,20 @@ def make_private(path: Path) -> None:
         os.close(handle)
 
 
+def distrust(path: Path, found: os.stat_result) -> str:
+    """Why a file of credentials cannot be trusted, with the next step; "" if it can be.
+
+    Other users could read it, or have written it.
+    """
+    if not stat.S_ISREG(found.st_mode):
+        return f"{path} is not a regular file"
+    if found.st_mode & OTHERS:
+        return f"{path} is accessible to others: chmod 600 {path}"
+    if belongs_to_another(found):
+        return f"{path} belongs to another user: chown it to the user that runs Synergy"
+    return ""
+
+
 def belongs_to_another(found: os.stat_result) -> bool:
     """Whether it belongs to a user whom this one does not have to trust; root trusts everybody."""
     return os.geteuid() != 0 and found.st_uid not in (0, os.geteuid())
