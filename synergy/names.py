@@ -31,6 +31,9 @@ MX_HOST = "127.0.0.1"
 MX_PORT = 5000
 MX_SESSION_IDLE = 30  # minutes without use, after which a session ends
 
+HOME_FOLDERS = ("audit-log", "bells", "logs", "mx", "run")
+"""The folders that Synergy creates in a home."""
+
 
 def local_token(home: Path) -> Path:
     """The file with the token by which other users of this machine may use an MX without users."""

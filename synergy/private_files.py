@@ -10,10 +10,14 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 FILE, FOLDER = 0o600, 0o700
 OTHERS = 0o077  # the rights of the group and of everybody
+
+_LINK = "it is a symbolic link"
+_FOREIGN = "it belongs to another user"
 
 
 def make_folder(path: Path) -> None:
@@ -28,6 +32,25 @@ def make_folder(path: Path) -> None:
             raise _refused(errno.ENOTDIR, "Not a directory", path) from error
 
 
+def make_home_folder(path: Path, *, with_home: bool = True) -> None:
+    """Creates a private folder of a home; with `with_home` also the home, if it is missing.
+
+    An existing folder stays as it is. Raises OSError if it is a symbolic link or belongs to another
+    user; the home itself may be a link.
+    """
+    if with_home:
+        make_folder(path.parent)
+    with suppress(FileExistsError):
+        path.mkdir(FOLDER)
+    found = path.lstat()
+    if stat.S_ISLNK(found.st_mode):
+        raise _refused(errno.ELOOP, _LINK, path)
+    if not stat.S_ISDIR(found.st_mode):
+        raise _refused(errno.ENOTDIR, "Not a directory", path)
+    if belongs_to_another(found):
+        raise _refused(errno.EPERM, _FOREIGN, path)
+
+
 def open_file(path: str | Path, flags: int) -> int:
     """The descriptor of a private file, which `flags` may create, as `os.open` does.
 
@@ -38,7 +61,7 @@ def open_file(path: str | Path, flags: int) -> int:
         handle = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, FILE)
     except OSError as error:
         if error.errno == errno.ELOOP:
-            raise _refused(errno.ELOOP, "it is a symbolic link", path) from error
+            raise _refused(errno.ELOOP, _LINK, path) from error
         raise
     try:
         _check(os.fstat(handle), path)
@@ -59,11 +82,25 @@ def make_private(path: Path) -> None:
     try:
         found = os.fstat(handle)
         if stat.S_ISLNK(found.st_mode):
-            raise _refused(errno.ELOOP, "it is a symbolic link", path)
+            raise _refused(errno.ELOOP, _LINK, path)
         _check(found, path)
         _make_private(f"/proc/self/fd/{handle}", found)
     finally:
         os.close(handle)
+
+
+def distrust(path: Path, found: os.stat_result) -> str:
+    """Why a file of credentials cannot be trusted, with the next step; "" if it can be.
+
+    Other users could read it, or have written it.
+    """
+    if not stat.S_ISREG(found.st_mode):
+        return f"{path} is not a regular file"
+    if found.st_mode & OTHERS:
+        return f"{path} is accessible to others: chmod 600 {path}"
+    if belongs_to_another(found):
+        return f"{path} belongs to another user: chown it to the user that runs Synergy"
+    return ""
 
 
 def belongs_to_another(found: os.stat_result) -> bool:
@@ -75,7 +112,7 @@ def _check(found: os.stat_result, path: str | Path) -> None:
     if not stat.S_ISREG(found.st_mode):
         raise _refused(errno.EINVAL, "it is not a regular file", path)
     if belongs_to_another(found):
-        raise _refused(errno.EPERM, "it belongs to another user", path)
+        raise _refused(errno.EPERM, _FOREIGN, path)
 
 
 def _make_private(file: int | str, found: os.stat_result) -> None:

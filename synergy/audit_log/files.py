@@ -99,7 +99,7 @@ class AuditLog:
     @contextmanager
     def _locked(self) -> Iterator[None]:
         """Holds the lock of the log, whose folder is created. The lock ends with the process."""
-        private_files.make_folder(self.folder)
+        private_files.make_home_folder(self.folder)
         with _opened_folder(self.folder) as folder:
             _keep_owner(folder, self.folder.parent)
         with _opened(self.folder / _LOCK, os.O_RDWR | os.O_CREAT) as lock:

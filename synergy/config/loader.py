@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from synergy.config import mx, settings_reader
+from synergy.config import classes, mx, settings_reader
 from synergy.config.findings import Findings
 from synergy.config.permissions import check_permissions
 from synergy.config.processes import check_classes, read_processes
@@ -46,7 +46,7 @@ def check(project: Path, environ: Mapping[str, str], *, imports: bool = True) ->
         findings.mistake("mx_users_file", mistake)
     _check_connections(settings, findings)
     deployment = _deployment(settings, project, findings)
-    check_permissions(settings, _executed(settings, project), findings)
+    check_permissions(settings, _executed(settings, project, deployment), findings)
     if imports:
         check_classes(deployment.processes, findings)
     return Checked(settings, deployment, tuple(findings.mistakes), tuple(findings.warnings))
@@ -67,16 +67,28 @@ def _check_connections(settings: Settings, findings: Findings) -> None:
         findings.warning("SYNERGY_BUS", weakness)
 
 
-def _executed(settings: Settings, project: Path) -> list[Path]:
-    """The files that were executed: settings and context."""
+def _executed(settings: Settings, project: Path, deployment: Deployment) -> list[Path]:
+    """The files that are executed, as far as they are known without an import."""
     names = dict.fromkeys(("base", settings.env))
     files = [project / "settings" / f"{name}.py" for name in names]
-    return [*files, _context_file(settings.context, project)]
+    files += [_module_file(settings.context, project), project / "launch.py"]
+    files.append(project / "workers" / "__init__.py")
+    for process in deployment.processes.values():
+        if process.classname is not None:
+            files += _files_of_import(classes.split(process.classname)[0], project)
+    return files
+
+
+def _files_of_import(module: str, project: Path) -> list[Path]:
+    """The file of a module, and those of its packages, which may not exist."""
+    file = _module_file(module, project)
+    packages = list(file.parents)[: module.count(".") + 1]
+    return [file, *(folder / "__init__.py" for folder in packages)]
 
 
 def _deployment(settings: Settings, project: Path, findings: Findings) -> Deployment:
     put_on_path(project)
-    path = _context_file(settings.context, project)
+    path = _module_file(settings.context, project)
     names = run_file(path, project, findings)
     if names is None:
         return Deployment({}, {})
@@ -113,7 +125,7 @@ def _python_path() -> list[Path]:
     return [Path(folder) for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep) if folder]
 
 
-def _context_file(module: str, project: Path) -> Path:
+def _module_file(module: str, project: Path) -> Path:
     """The file of a module, in the project or in a folder of PYTHONPATH.
 
     If there is none, the path that it would have in the project.

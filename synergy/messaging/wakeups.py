@@ -116,7 +116,7 @@ class SocketWakeups:
 
     def __init__(self, directory: Path) -> None:
         try:
-            private_files.make_folder(directory)
+            private_files.make_home_folder(directory)
             flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
             self._directory = os.open(directory, flags)
         except OSError as error:

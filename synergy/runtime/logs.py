@@ -63,7 +63,7 @@ def configure(
     what was configured before.
     """
     path = log_path(home, process, instance)
-    private_files.make_folder(path.parent)
+    private_files.make_home_folder(path.parent)
     formatter = JsonLines(process, box, instance)
     handlers: list[logging.Handler] = [
         _PrivateFile(path, maxBytes=FILE_SIZE, backupCount=KEPT, encoding="utf-8")

@@ -56,7 +56,7 @@ def start_detached(
     running = home_lock.holder(config.home)
     if running is not None:
         return StartReport(Outcome.ALREADY_RUNNING, running.pid)
-    private_files.make_folder(config.home / "logs")
+    private_files.make_home_folder(config.home / "logs")
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:

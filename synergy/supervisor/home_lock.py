@@ -30,7 +30,7 @@ class HomeLock:
 
     def acquire(self) -> bool:
         """Takes the lock and records its holder; False if another process has it."""
-        private_files.make_folder(self._path.parent)
+        private_files.make_home_folder(self._path.parent)
         fd = private_files.open_file(self._path, os.O_RDWR | os.O_CREAT)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

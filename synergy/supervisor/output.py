@@ -16,8 +16,8 @@ MAX_BYTES = 5 * 1024 * 1024
 @contextmanager
 def appending(path: Path) -> Iterator[BinaryIO]:
     """The file, open for appending, trimmed before if it is too large."""
-    # Not its parents: a removed home is not created again.
-    path.parent.mkdir(private_files.FOLDER, exist_ok=True)
+    # Not the home: a removed one is not created again.
+    private_files.make_home_folder(path.parent, with_home=False)
     trim(path)
     with _opened(path, "ab") as file:
         yield file

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from synergy.names import local_token
+from synergy.names import HOME_FOLDERS, local_token
 from tests.acceptance.kit import Home
 from tests.another_user import as_nobody, needs_root, open_folder, outcome
 from tests.mx.test_security_local import as_stranger
@@ -121,3 +121,31 @@ def test_root_is_warned_about_a_home_that_another_user_has_prepared(home):
         found = home.ask("check", home=str(taken))
     expected = f"SYNERGY_HOME: {taken} belongs to another user, who can change all of it"
     assert [text for text in found["warnings"] if text.startswith(expected)]
+
+
+def test_check_knows_all_folders_of_a_home(home):
+    made = {path.name for path in home.path.iterdir() if path.is_dir()}
+    assert {"bells", "logs", "mx", "run"} <= made <= set(HOME_FOLDERS)
+
+
+@pytest.mark.parametrize("name", ["logs", "mx", "run"])
+def test_nothing_starts_in_a_home_with_a_link_in_place_of_a_folder(home, tmp_path, name):
+    target = tmp_path / "target"
+    for folder in (tmp_path / "home", target):
+        folder.mkdir(0o700)
+    (tmp_path / "home" / name).symlink_to(target)
+    done = home.launch("supervisor", "start", code=78, home=str(tmp_path / "home"))
+    assert f"{tmp_path / 'home' / name} is a symbolic link" in done.err
+    assert list(target.iterdir()) == []
+
+
+def test_check_and_start_refuse_a_users_file_that_others_can_change(home, tmp_path):
+    users = tmp_path / "users.json"
+    users.touch()
+    users.chmod(0o666)
+    found = home.ask("check", mx_users_file=str(users), code=78)
+    expected = f"SYNERGY_MX_USERS_FILE: {users} is accessible to others: chmod 600 {users}"
+    assert found["mistakes"] == [expected]
+    place = str(tmp_path / "home")
+    done = home.launch("supervisor", "start", code=78, home=place, mx_users_file=str(users))
+    assert expected in done.err

@@ -50,6 +50,51 @@ def test_a_file_in_the_place_of_a_folder_is_an_error(tmp_path: Path) -> None:
         private_files.make_folder(tmp_path / "home" / "logs")
 
 
+def test_a_folder_of_a_home_is_private_as_the_home_is(tmp_path: Path) -> None:
+    with umask(0):
+        private_files.make_home_folder(tmp_path / "home" / "logs")
+    private_files.make_home_folder(tmp_path / "home" / "logs")
+    assert mode(tmp_path / "home") == mode(tmp_path / "home" / "logs") == 0o700
+
+
+def test_a_removed_home_is_not_created_again(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        private_files.make_home_folder(tmp_path / "home" / "logs", with_home=False)
+
+
+@pytest.mark.parametrize("target", ["there", "missing", "file"])
+def test_a_folder_of_a_home_is_no_link(tmp_path: Path, target: str) -> None:
+    for name in ("home", "there"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "file").touch()
+    (tmp_path / "home" / "logs").symlink_to(tmp_path / target)
+    with pytest.raises(OSError, match="it is a symbolic link"):
+        private_files.make_home_folder(tmp_path / "home" / "logs")
+    assert not (tmp_path / "missing").exists()
+
+
+def test_the_home_itself_may_be_a_link(tmp_path: Path) -> None:
+    (tmp_path / "target").mkdir()
+    (tmp_path / "home").symlink_to(tmp_path / "target")
+    private_files.make_home_folder(tmp_path / "home" / "logs")
+    assert (tmp_path / "target" / "logs").is_dir()
+
+
+def test_a_folder_of_another_user_in_a_home_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "logs").mkdir()
+    monkeypatch.setattr(private_files, "belongs_to_another", lambda found: True)
+    with pytest.raises(OSError, match="it belongs to another user"):
+        private_files.make_home_folder(tmp_path / "logs")
+
+
+def test_a_file_in_the_place_of_a_folder_of_a_home_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "logs").touch()
+    with pytest.raises(OSError, match="Not a directory"):
+        private_files.make_home_folder(tmp_path / "logs")
+
+
 def test_a_file_of_an_earlier_version_becomes_private(tmp_path: Path) -> None:
     for name in ("opened", "named"):
         (tmp_path / name).write_text("kept")

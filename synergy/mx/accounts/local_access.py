@@ -97,7 +97,7 @@ class LocalAccess:
 def _token(path: Path) -> str:
     """The token in the file, which is created with a new one if it is missing or empty."""
     try:
-        private_files.make_folder(path.parent)
+        private_files.make_home_folder(path.parent)
         with open(path, "a+", opener=private_files.open_file) as file:
             file.seek(0)
             if found := file.read().strip():

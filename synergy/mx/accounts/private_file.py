@@ -6,31 +6,39 @@ several MX may share a file.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
 import secrets
-import stat
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from synergy import private_files
+from synergy.clock import SystemClock
 from synergy.errors import InvalidValue, Refused
+
+LOCK_SECONDS = 10.0  # the longest wait for a lock
+STEP = 0.005  # seconds between two tries
 
 Content = TypeVar("Content")
 _Seen = tuple[int, int, int]
 _NOT_UNDERSTOOD = (
     InvalidValue, ValueError, LookupError, TypeError, AttributeError, RecursionError,
 )  # fmt: skip
+_clock = SystemClock()
+_pause = threading.Event()  # never set: waiting on it is a pause
 
 
 class PrivateFile(Generic[Content]):
     """A file of one value; `empty` if the file does not exist.
 
-    `decode` makes the value from JSON, and raises ValueError, KeyError or TypeError if it cannot;
-    `encode` is its inverse. May be used by several threads.
+    The file is in a folder of the home, and no symbolic link is followed; with `may_be_link` it may
+    be anywhere, and be a link. `decode` makes the value from JSON, and raises ValueError, KeyError
+    or TypeError if it cannot; `encode` is its inverse. May be used by several threads.
     """
 
     def __init__(
@@ -39,8 +47,11 @@ class PrivateFile(Generic[Content]):
         empty: Content,
         decode: Callable[[Any], Content],
         encode: Callable[[Content], Any],
+        *,
+        may_be_link: bool = False,
     ) -> None:
         self.path = path
+        self._may_be_link = may_be_link
         self._empty = empty
         self._decode = decode
         self._encode = encode
@@ -55,7 +66,8 @@ class PrivateFile(Generic[Content]):
     def change(self, change: Callable[[Content], Content]) -> Content:
         """Replaces the value with `change` of it, atomically.
 
-        Raises Refused for a file that cannot be trusted or written.
+        Raises Refused for a file that cannot be trusted or written, or that another process keeps
+        locked for `LOCK_SECONDS`.
         """
         try:
             with self._lock, self._locked():
@@ -65,18 +77,22 @@ class PrivateFile(Generic[Content]):
                     self._write(changed)
                 return changed
         except OSError as error:
-            raise Refused(f"{self.path} cannot be written: {error.strerror}") from error
+            where = "" if error.filename is None else f"{error.filename}: "
+            raise Refused(f"{self.path} cannot be written: {where}{error.strerror}") from error
 
     def _read(self) -> Content:
         try:
-            fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+            flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
+            fd = os.open(self._target, flags)
         except FileNotFoundError:
             return self._empty
         except OSError as error:
-            raise Refused(f"{self.path} cannot be read: {error.strerror}") from error
+            why = "it is a symbolic link" if error.errno == errno.ELOOP else error.strerror
+            raise Refused(f"{self.path} cannot be read: {why}") from error
         try:
             found = os.fstat(fd)
-            _check_permissions(self.path, found)
+            if why := private_files.distrust(self.path, found):
+                raise Refused(why)
             seen = (found.st_mtime_ns, found.st_size, found.st_ino)
             if self._known is None or self._known[0] != seen:
                 with open(fd, "rb", closefd=False) as file:
@@ -84,6 +100,11 @@ class PrivateFile(Generic[Content]):
         finally:
             os.close(fd)
         return self._known[1]
+
+    @property
+    def _target(self) -> Path:
+        """The file itself, which a link outside the home may lead to."""
+        return Path(os.path.realpath(self.path)) if self._may_be_link else self.path
 
     def _decoded(self, text: bytes) -> Content:
         try:
@@ -93,17 +114,22 @@ class PrivateFile(Generic[Content]):
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        lock = self.path.with_name(f"{self.path.name}.lock")
-        fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        target = self._target
+        if self._may_be_link:
+            private_files.make_folder(target.parent)
+        else:
+            private_files.make_home_folder(target.parent)
+        lock = target.with_name(f"{target.name}.lock")
+        fd = private_files.open_file(lock, os.O_RDWR | os.O_CREAT)
         try:
-            fcntl.flock(fd, fcntl.LOCK_EX)
+            _keep_owner(fd, target)
+            _wait_for(fd, lock)
             yield
         finally:
             os.close(fd)
 
     def _write(self, value: Content) -> None:
-        target = self.path.resolve()
+        target = self._target
         draft = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
         text = json.dumps(self._encode(value), indent=2) + "\n"
         fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -119,18 +145,24 @@ class PrivateFile(Generic[Content]):
             raise
 
 
-def _check_permissions(path: Path, found: os.stat_result) -> None:
-    """Raises Refused for a file that other users can read, or could have written."""
-    if not stat.S_ISREG(found.st_mode):
-        raise Refused(f"{path} is not a regular file")
-    if found.st_mode & 0o077:
-        raise Refused(f"{path} is accessible to others: chmod 600 {path}")
-    if os.geteuid() not in (0, found.st_uid) and found.st_uid != 0:
-        raise Refused(f"{path} belongs to another user: chown it to the user that runs Synergy")
+def _wait_for(fd: int, lock: Path) -> None:
+    deadline = _clock.monotonic() + LOCK_SECONDS
+    while True:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if _clock.monotonic() >= deadline:
+                raise Refused(
+                    f"{lock}: another process has kept this lock for {LOCK_SECONDS:g} s: "
+                    "end that process, and give no other user write access to the folder"
+                ) from None
+            _pause.wait(STEP)
+        else:
+            return
 
 
 def _keep_owner(fd: int, target: Path) -> None:
-    """Keeps the owner of a file that root changes."""
+    """Gives a file that root creates, the lock too, to the owner of the one that it changes."""
     if os.geteuid() != 0:
         return
     try:

@@ -110,7 +110,7 @@ class UsersFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._file = PrivateFile(path, Users(), _decode, _encode)
+        self._file = PrivateFile(path, Users(), _decode, _encode, may_be_link=True)
 
     @property
     def users(self) -> Users:

@@ -195,7 +195,7 @@ def test_the_users_file_must_exist_only_to_start(tmp_path: Path) -> None:
     assert mistake == (
         f"mx_users_file: there is no file {missing}: launch.py user add NAME --role admin makes it"
     )
-    missing.write_text("")
+    missing.touch(0o600)
     assert check(PROJECT, environ, imports=False).mistakes == ()
 
 
