@@ -279,7 +279,7 @@ def test_a_refused_command_gives_its_reason_and_changes_nothing(rested, code, co
         ("supervisor stop", "nothing to stop"),
         ("supervisor stop --dry-run", "nothing to stop"),
         ("supervisor start --dry-run", "would start: "),
-        ("store init --dry-run", "would be made"),
+        ("store init --dry-run", "would be created"),
         ("store reset --yes", "nothing to reset"),
         ("check", "settings and context are sound"),
         ("box id", "dev-test"),
