@@ -31,11 +31,11 @@ class Figure:
         """Whether the target is met; None without a target or a value."""
         if self.value is None:
             return None
-        if self.at_least is not None:
-            return self.value >= self.at_least
-        if self.at_most is not None:
-            return self.value <= self.at_most
-        return None
+        if self.at_least is None and self.at_most is None:
+            return None
+        is_low = self.at_least is not None and self.value < self.at_least
+        is_high = self.at_most is not None and self.value > self.at_most
+        return not (is_low or is_high)
 
 
 def percentile(values: Sequence[float], share: int) -> float:

@@ -221,7 +221,7 @@ def plan_edges(plan: Plan, days: int) -> None:
 
 
 def plan_robots(plan: Plan, end: int, every: int) -> None:
-    """Adds robots that never pause: some make one long visit, others visits of one line."""
+    """Adds robots that ask from the first line on: some in one long visit, others in short ones."""
     steps = ((1200, 1200), (PAUSE, PAUSE), (PAUSE + 1, PAUSE + 1), (60, PAUSE), (PAUSE + 1, 9000))
     for number, (least, most) in enumerate(steps):
         moments = [OPENS + number]

@@ -1,4 +1,4 @@
-"""Runs of schedules are changed by writers that saw the newest revision."""
+"""A run is changed only by a writer that read its newest revision."""
 
 from __future__ import annotations
 

@@ -50,13 +50,13 @@ LOG = "2015-05-20 12:00:00,000 INFO Sitehourly - line {}\n"
 
 
 def populate(world: SchedulerHarness, home: Path) -> SchedulerHarness:
-    """A world with finished, running and failed work, and its journal."""
+    """Fills a system with finished, running and failed work, with boxes and logs; returns it."""
     world.store.facts.set("timetable.start", world.start)
     for _ in range(4):
         world.schedule()
         world.work(work=lambda _: Processed({"rows": 1}))
     world.schedule()
-    world.round("Sitehourly")  # without a source this fails
+    world.round("Sitehourly")  # fails: this process has no source
     world.schedule()
     _boxes(world)
     _logs(world, home)
@@ -90,7 +90,7 @@ def place_of(world: SchedulerHarness, home: Path, users: Path | None = None) -> 
 
 @contextmanager
 def served(place: Workplace) -> Iterator[int]:
-    """A running MX and its port; it is stopped afterwards."""
+    """Runs MX and yields its port; stops it afterwards."""
     mx = MX(place)
     thread = threading.Thread(target=mx.start, name="mx")
     thread.start()

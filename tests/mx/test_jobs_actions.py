@@ -19,7 +19,7 @@ def world(worlds):
 
 @pytest.fixture
 def done(world):
-    """A world in which all 37 hours, the first day and the client's day are processed."""
+    """A system in which all 37 hours, the first day and the client's day are finished, as noop."""
     world.clock.advance(2 * 3600)
     world.settle()
     assert world.state("Client", DAY) is JobState.NOOP

@@ -1,11 +1,11 @@
-"""The matrix: every route, asked by every kind of sender, grants what the tables here say.
+"""Every route grants each kind of sender what the tables here say.
 
 The routes come from the application, the expectations from `AREAS` and `SINGLE`: a route of another
-area, or with another method, has no expectation and fails. Each of the 16 `SENDERS` asks each route
-once: with 104 routes 1664 cells. `pytest --junit-xml` reports the counts by outcome.
+area, or with another method, has no expectation and fails. Each of the `SENDERS` sends one request
+to each route; `pytest --junit-xml` reports the counts by outcome.
 
-A cell shows that the rule of the route lets a sender in or not, with an empty request; what a
-handler then does, or refuses for other reasons, is the matter of other tests.
+Only the access rule of a route is tested, with an empty request. What a handler then does, or
+refuses for other reasons, is tested elsewhere.
 """
 
 from __future__ import annotations
@@ -76,13 +76,13 @@ AREAS = {
     **{("GET", f"/api/v1/{area}"): VIEWERS for area in READ},
     **{("POST", f"/api/v1/{area}"): OPERATORS for area in CHANGED},
     **{("GET", f"{prefix}/{name}"): MONITORING for prefix in ("", "/api/v1") for name in PROBES},
-    ("POST", "/account"): VIEWERS,  # the own password and tokens
+    ("POST", "/account"): VIEWERS,  # a user's own password and tokens
     ("PUT", "/api/v1/boxes"): OPERATORS,
     ("PATCH", "/api/v1/processes"): OPERATORS,
     ("PUT", "/api/v1/schedules"): OPERATORS,
     ("DELETE", "/api/v1/schedules"): OPERATORS,
 }
-"""By method and area: the first segment of the path, of an address of the API the third."""
+"""By method and area: the first segment of the path; in the API, the one after `/api/v1`."""
 
 SINGLE = {
     ("GET", "/login"): EVERYONE,
@@ -99,9 +99,9 @@ SINGLE = {
     ("POST", "/api/v1/queues/dead/purge"): ADMINS,
     ("POST", "/api/v1/queues/{name}/purge"): ADMINS,
 }
-"""Single routes, which differ from their area."""
+"""Single routes, which differ from their area or have none."""
 
-GRANTED, UNKNOWN, FORBIDDEN = "granted", "asked for a login", "forbidden"
+GRANTED, LOGIN_REQUIRED, FORBIDDEN = "granted", "login required", "forbidden"
 ALL = {EVERYONE, MONITORING, VIEWERS, OPERATORS, ADMINS, PUBLISHERS}
 OF_OPERATORS = ALL - {ADMINS}
 OF_VIEWERS = {EVERYONE, MONITORING, VIEWERS}
@@ -169,29 +169,31 @@ class Sender:
 
 
 SENDERS = {
-    "nobody, on this machine": Sender(SecuredMx.client, {EVERYONE, MONITORING}, UNKNOWN),
+    "nobody, on this machine": Sender(SecuredMx.client, {EVERYONE, MONITORING}, LOGIN_REQUIRED),
     "nobody, on another machine": Sender(
-        partial(SecuredMx.client, address=ELSEWHERE), {EVERYONE}, UNKNOWN
+        partial(SecuredMx.client, address=ELSEWHERE), {EVERYONE}, LOGIN_REQUIRED
     ),
     "session of a viewer": Sender(partial(session, Role.VIEWER), OF_VIEWERS),
     "session of an operator": Sender(partial(session, Role.OPERATOR), OF_OPERATORS),
     "session of an admin": Sender(partial(session, Role.ADMIN), ALL),
-    "session that has ended": Sender(ended_session, {EVERYONE}, UNKNOWN),
+    "session that has ended": Sender(ended_session, {EVERYONE}, LOGIN_REQUIRED),
     "token of a viewer": Sender(partial(token, Role.VIEWER), OF_VIEWERS),
     "token of an operator": Sender(partial(token, Role.OPERATOR), OF_OPERATORS),
     "token of an admin": Sender(partial(token, Role.ADMIN), ALL),
     "token for events": Sender(partial(token, Role.EVENTS), {PUBLISHERS}),
-    "expired token": Sender(expired_token, set(), UNKNOWN),  # opens not even the login page
-    "revoked token": Sender(revoked_token, set(), UNKNOWN),
+    "expired token": Sender(expired_token, set(), LOGIN_REQUIRED),  # opens not even the login page
+    "revoked token": Sender(revoked_token, set(), LOGIN_REQUIRED),
     "without users: the own user": Sender(partial(without_users, is_own=True), ALL),
-    "without users: another user of this machine": Sender(without_users, {EVERYONE}, UNKNOWN),
+    "without users: another user of this machine": Sender(
+        without_users, {EVERYONE}, LOGIN_REQUIRED
+    ),
     "without users: another user, with the token": Sender(
         partial(without_users, secret=TOKEN), ALL
     ),
     "without users: another machine, with the token": Sender(
         partial(without_users, address=ELSEWHERE, secret=TOKEN),
         {EVERYONE},
-        UNKNOWN,
+        LOGIN_REQUIRED,
         but={("POST", "/login"): FORBIDDEN},  # it says that only this machine may
     ),
 }
@@ -217,7 +219,7 @@ def is_form(method: str, path: str) -> bool:
 
 
 def request(client: Client, method: str, path: str):
-    """The response to a request that is valid in everything but its sender, and has no fields."""
+    """The response to a request with valid CSRF protection; only forms of the login have fields."""
     has_session = (
         cookie_of(client, SESSION) in client.cookies and client.get("/account").status_code == 200
     )
@@ -238,7 +240,7 @@ def outcome_of(answer) -> str:
     is_logout = SESSION in answer.headers.get("set-cookie", "")
     leads_to_login = answer.headers.get("location", "").startswith("/login") and not is_logout
     if answer.status_code == 401 or leads_to_login:
-        return UNKNOWN
+        return LOGIN_REQUIRED
     if answer.status_code == 403:
         return FORBIDDEN
     assert answer.status_code < 500 or answer.status_code == 503, answer.text

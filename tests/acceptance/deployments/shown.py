@@ -1,4 +1,4 @@
-"""The suite and trees with typical problems, so that pages have something to show.
+"""The illustration and three trees with typical problems, for tests of pages that show them.
 
 Invoices of some hours always fail; refunds are switched off; the balance waits for both. A late
 order only marks the invoices of its hour as stale.

@@ -78,7 +78,7 @@ def test_force_launches_a_timed_out_run_despite_an_aborting_constraint():
         ("trigger:abc", MET, ()),
     ],
 )
-def test_a_schedule_of_a_worker_has_one_active_run_at_most(key, verdict, awaits):
+def test_a_schedule_of_a_worker_has_one_active_run_besides_manual_ones(key, verdict, awaits):
     definition = a_schedule(HOURLY)
     found = judge(definition, a_run(key), facts(active_of_schedule=1), NOON)
     assert (found.verdict, found.awaits) == (verdict, frozenset(awaits))
