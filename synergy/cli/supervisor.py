@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from contextlib import closing
 from typing import TYPE_CHECKING
@@ -42,12 +43,13 @@ def run_start(arguments: argparse.Namespace) -> int:
 def run_stop(arguments: argparse.Namespace) -> int:
     """Stop the supervisor and all its processes."""
     from synergy import compose
+    from synergy.config.loader import load_settings
     from synergy.supervisor import control
 
-    project = compose.open_project()
     if arguments.dry_run:
-        return _show_plan(project, arguments, "stop")
-    report = control.stop(project.settings.home)
+        return _show_plan(compose.open_project(), arguments, "stop")
+    # A mistake in the context, or a file that others can read, does not keep anything running.
+    report = control.stop(load_settings(compose.HERE, os.environ).home)
     output.show(arguments, report, supervisor_output.print_stopped)
     return exits.DONE if report.is_stopped else exits.FAILED
 

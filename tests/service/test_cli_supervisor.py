@@ -125,6 +125,17 @@ def test_a_stop_prints_what_became_of_each_process(commands, monkeypatch, report
     assert word in commands.text
 
 
+def test_a_mistake_in_the_context_does_not_prevent_a_stop(commands, monkeypatch, tmp_path):
+    users = tmp_path / "users.json"
+    users.touch()
+    users.chmod(0o644)
+    monkeypatch.setenv("SYNERGY_MX_USERS_FILE", str(users))
+    monkeypatch.setenv("SYNERGY_CONTEXT", "no_such_context")
+    monkeypatch.setattr(control, "stop", lambda home: StopReport(True, True, 70))
+    assert commands.run("status") == 78
+    assert commands.run("supervisor", "stop") == 0
+
+
 def test_a_restart_starts_only_what_has_stopped(commands, start_with, monkeypatch):
     configs = start_with(StartReport(Outcome.STARTED, 70))
     left = StopReport(was_running=True, is_stopped=False, left=(5,))
