@@ -1,7 +1,7 @@
 """JSON files that only their owner may read: credentials and sessions.
 
-They are written atomically, under a lock, and read again when they have changed: commands and
-several MX may share a file.
+They are written atomically, under a lock, and read again when they have changed: several MX
+processes and commands may share a file.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _NOT_UNDERSTOOD = (
 class PrivateFile(Generic[Content]):
     """A file of one value; `empty` if the file does not exist.
 
-    `decode` makes the value from JSON, and raises ValueError, KeyError or TypeError if it cannot;
-    `encode` is its inverse. May be used by several threads.
+    `decode` makes the value from JSON, and raises one of `_NOT_UNDERSTOOD` if it cannot; `encode`
+    is its inverse. May be used by several threads.
     """
 
     def __init__(
