@@ -47,7 +47,7 @@ function go(grid, actions, target, extends_) {
   actions.announce();
 }
 
-// The neighbour in the same process, also in the next row; before the first one of a row, the lane.
+// The neighbour in the same process, also in the next row; to the left of a row, the nearest lane.
 function sideways(grid, step, extending) {
   const { level, ordinal } = grid.focus;
   const row = grid.anchorRow ?? grid.rowOf(level, ordinal);
