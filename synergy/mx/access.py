@@ -46,8 +46,8 @@ class Person:
 
     `name` is "" for access without users, and for an unknown program on this machine. `csrf` is the
     token that pages of the session send back; "" without a session, because other requests need
-    none. `via` says how the sender was
-    recognized; "" for an unknown program on this machine, which may read a few paths only.
+    none. `via` says how the sender was recognized; "" for an unknown program on this machine, which
+    may read a few paths only.
     """
 
     name: str

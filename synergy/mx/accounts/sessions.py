@@ -21,7 +21,7 @@ from synergy.names import MX_SESSION_IDLE
 LIFE = timedelta(hours=12)
 IDLE = timedelta(minutes=MX_SESSION_IDLE)
 TOUCH = timedelta(minutes=1)  # precision of the time of last use
-AHEAD = timedelta(minutes=5)  # a session may be as far in the future: the clock was set back
+AHEAD = timedelta(minutes=5)  # how far in the future a session may be: the clock was set back
 MOST = 20  # sessions of one user; the oldest are dropped
 
 _Kept = tuple["Session", ...]
