@@ -44,9 +44,10 @@ LOG_IN = "authentication required: log in, or send a token"
 class Person:
     """The authenticated sender of a request.
 
-    `name` is "" for local access without login. `csrf` is the token that pages of the session send
-    back; "" without a session, because other requests need none. `via` says how the sender was
-    recognized; "" for an unknown program on this machine, which may read a few paths only.
+    `name` is "" for access without users, and for an unknown program on this machine. `csrf` is the
+    token that pages of the session send back; "" without a session, because other requests need
+    none. `via` says how the sender was recognized; "" for an unknown program on this machine, which
+    may read a few paths only.
     """
 
     name: str

@@ -43,7 +43,7 @@ from synergy.mx.services import Services
 PREFIX = "/api/v1"
 COMMON_ERRORS = (400, 401, 403, 414, 422, 429, 431, 503)  # of any request to the API
 THREADS = 16  # for handlers; each opens a connection of its own to an embedded store
-COMPRESSED = 1024  # bytes from which responses are compressed
+COMPRESSED = 1024  # bytes of the shortest response that is compressed
 
 
 def create_app(

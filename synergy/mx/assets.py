@@ -24,8 +24,8 @@ from synergy.mx.conditional import is_current
 
 FOLDER = Path(__file__).resolve().parent / "static"
 FOREVER: Final = "public, max-age=31536000, immutable"
-_PATH = "/static/"
-_LEVEL = 9  # of compression
+PATH = "/static/"
+_LEVEL = 9  # the level of compression
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,19 +58,19 @@ def _version() -> str:
 
 
 VERSION = _version()
-ADDRESS = f"{_PATH}{VERSION}"  # of the current files
+ADDRESS = f"{PATH}{VERSION}"  # of the current files
 
 
 class Assets:
     """Serves the files, with or without a version in the path.
 
-    For another version the current file is served and not cached: the page may be older than this
-    process.
+    A request with another version gets the current file, to be revalidated: the page may be older
+    than this process.
     """
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
-        path = scope["path"].removeprefix(_PATH)
+        path = scope["path"].removeprefix(PATH)
         version, _, rest = path.partition("/")
         file = _FILES.get(rest if version.startswith("@") else path)
         if request.method not in ("GET", "HEAD"):

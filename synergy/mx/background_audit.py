@@ -2,8 +2,8 @@
 
 An audit of a large timetable takes long, so at most one runs at a time. A request for the result
 starts a new one if the last ended more than `EVERY` seconds ago, and more than `PAUSE` times its
-own duration. After a result with unexplained periods `SOON` replaces `EVERY`, because data that was
-just written is often still in processing.
+own duration. After a result that is not clean (with unexplained, failed or given-up periods) `SOON`
+replaces `EVERY`: data that was just written is often still being processed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from synergy.runtime.service import RetryRule, Service
 
 FAILED = "audit.failed"
 INTERRUPTED = "it was interrupted"
-SHORT_SECONDS = 1.0  # that a response waits for a running audit
+SHORT_SECONDS = 1.0  # how long a response waits for a running audit
 RULE = RetryRule(waiting=FAILED, failing=FAILED)
 
 Progress = Callable[[int, int], None]
@@ -102,7 +102,10 @@ class BackgroundAudit(Service):
         return has_ended
 
     def newest(self, *, fresh: bool) -> AuditStanding:
-        """The standing, with `fresh` of a new audit; waits a moment for a result it would lack."""
+        """The current standing. With `fresh`, starts an audit unless one is running.
+
+        Waits up to `SHORT_SECONDS` for a running audit with `fresh`, or if there is no result yet.
+        """
         standing = self.begin() if fresh else self.standing()
         if standing.is_running and (fresh or standing.result is None):
             self.wait_for_result(SHORT_SECONDS)

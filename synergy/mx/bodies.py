@@ -16,7 +16,7 @@ TIMEPERIOD = r"^[0-9]{10}$"
 _MONTH, _DAY, _HOUR = "(0[1-9]|1[0-2])", "(0[1-9]|[12][0-9]|3[01])", "([01][0-9]|2[0-3])"
 _YEAR = "(19[7-9][0-9]|[2-8][0-9]{3}|9[0-8][0-9]{2}|99[0-8][0-9]|999[0-8])"
 TIMEPERIOD_SCHEMA: dict[str, Any] = {"pattern": f"^{_YEAR}(0{{6}}|{_MONTH}(0{{4}}|{_DAY}{_HOUR}))$"}
-"""The exact OpenAPI pattern of a timeperiod; requests are parsed, which gives better messages."""
+"""The pattern of a timeperiod for OpenAPI. Requests are checked by parsing: better messages."""
 
 MOST = 1000  # items of a page; the default limit of short lists
 HIGHEST_LINE = 1 << 53  # the number of a log line; the largest exact integer in JavaScript
@@ -100,7 +100,7 @@ class Action(Body):
 class Touched(BaseModel, Generic[Item]):
     """The things that an action changed, or with `dry_run` would change.
 
-    `count` is the total; a long list `touched` holds only the first.
+    `count` is the total; of many things, `touched` lists only the first ones.
     """
 
     dry_run: bool

@@ -15,7 +15,7 @@ from starlette.routing import Match
 from starlette.types import Message, Receive, Scope, Send
 
 from synergy.errors import SynergyError
-from synergy.mx import problems
+from synergy.mx import assets, problems
 from synergy.mx.accounts.authenticator import OPEN
 from synergy.mx.middleware import HttpMiddleware
 from synergy.mx.pages.render import page
@@ -120,6 +120,8 @@ def _wrong_method(request: Request) -> Response:
         for method in METHODS
         if context.matches({**request.scope, "method": method})[0] is Match.FULL
     }
+    if request.scope["path"].startswith(assets.PATH):  # files have no routes
+        allowed = {"GET"}
     names = [method for method in METHODS if method in allowed]
     if "GET" in allowed:
         names.insert(1, "HEAD")

@@ -1,4 +1,4 @@
-"""Failed health checks, cached for the header of all pages."""
+"""Failed health checks, cached for the notice on all pages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FRESH_SECONDS = 5.0
 class HealthCache:
     """The health of the deployment a moment ago; may be used by several threads.
 
-    Most pages cost no check, and a check that hangs delays one page instead of all.
+    Most pages cost no check. Pages that are requested during a check wait for its result.
     """
 
     def __init__(self, health: Health, clock: Clock) -> None:

@@ -3,11 +3,12 @@
 The response to a POST of the API with this header is kept by person and key, as long as the setting
 `retention` says for `answers` (24 hours by default). The same request (method, path, query, body,
 role) gets it again. Another request with the key is refused with 422; the same one, while the first
-is still running, with 409 and `Retry-After`. Server errors, and responses about the form of a
-request (credentials, size, type), are not kept: the key is free again.
+is still running, with 409 and `Retry-After`. Server errors, and refusals because of credentials,
+size, type, slowness or rate, are not kept: the key is free again.
 
-If MX dies after the action and before it has kept the response, a repeated request is carried out
-again. The journal shows both, and an action does only what is still to be done.
+A repeated request is carried out again if MX dies after the action and before it has kept the
+response, or if the action takes more than ten minutes. The journal shows both, and an action does
+only what is still to be done.
 """
 
 from __future__ import annotations
@@ -35,10 +36,10 @@ from synergy.mx.problems import errors, problem
 HEADER: Final = "Idempotency-Key"
 REPLAYED: Final = "Idempotency-Replayed"
 LONGEST_KEY: Final = 255
-LONGEST_BODY: Final = 1 << 20  # bytes of a body that is kept
+LONGEST_BODY: Final = 1 << 20  # bytes of the longest body that is kept
 RETRY_SECONDS: Final = "1"  # after which the first request has probably ended
-NOT_KEPT: Final = frozenset([401, 403, 408, 413, 415, 429])
-HEADERS: Final = ("content-type", "location")  # that are kept
+NOT_KEPT: Final = frozenset([401, 403, 408, 413, 415, 429])  # besides server errors
+HEADERS: Final = ("content-type", "location")  # headers of responses that are kept
 
 
 class Idempotency(HttpMiddleware):

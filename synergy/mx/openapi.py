@@ -60,7 +60,8 @@ def _completed(found: dict[str, Any]) -> dict[str, Any]:
     mistakes = schemas.pop("$defs")
     components.setdefault("schemas", {}).update({**mistakes, "Problem": schemas})
     for path, operations in found["paths"].items():
-        without: list[dict[str, list[str]]] = [{}] if path in OPEN else []  # on this machine
+        # These paths need no login on this machine.
+        without: list[dict[str, list[str]]] = [{}] if path in OPEN else []
         for operation in operations.values():
             operation["security"] = [*({name: []} for name in _SCHEMES), *without]
             if "requestBody" in operation:

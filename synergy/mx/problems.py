@@ -31,16 +31,16 @@ from synergy.errors import (
 from synergy.runtime.masking import mask
 
 MEDIA_TYPE = "application/problem+json"
-RETRY_SECONDS = "5"  # of Retry-After
+RETRY_SECONDS = "5"  # the value of Retry-After
 LONGEST = 1000  # characters of a text
 SEARCHED = 4 * LONGEST  # characters of a text that are searched for secrets
-LONGEST_URL = 1400  # characters up to the end of its password, as `mask` finds them
-MISTAKES = 50  # that are listed
+LONGEST_URL = 1400  # characters of a URL up to the end of its password, as `mask` finds them
+MISTAKES = 50  # mistakes that are listed
 
 log = logging.getLogger(__name__)
 
 _UNREADABLE = "There was an error parsing the body"  # FastAPI's detail for any unreadable body
-_CLASS = re.compile(r"(?:[A-Z][a-z]+)+")  # of a body; no field has such a name
+_CLASS = re.compile(r"(?:[A-Z][a-z]+)+")  # the class of a body; no field has such a name
 _FIELD = re.compile(r"(\w+)(?:(?: \d+)?: | is missing)")  # payload: ..., constraints 1: ...
 
 

@@ -1,8 +1,9 @@
 """What requests change, in the audit log.
 
-`access` begins an act when a route lets in somebody who may change something, and records who was
-refused for lack of a role; `ActResults` records the result. A request without a valid login adds
-nothing: otherwise strangers could fill the disk.
+`access` begins an act when a route accepts a request that may change something. `access` and
+`protection.auth_middleware` record requests that were refused for lack of a role. `ActResults`
+records results, and `pages.login` logins. Any other request without a valid login adds nothing:
+otherwise strangers could fill the disk.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ if TYPE_CHECKING:
 
 API: Final = "/api/v1"
 UNRECORDED: Final = frozenset({f"{API}/events", f"{API}/schedules/preview"})
-"""Paths that bring data, or look; no change of a control."""
+"""Paths of requests that publish data or preview a change, and change no setting."""
 SHOWN: Final = (
     "process", "timeperiod", "from", "to", "schedule", "name", "is_on", "trigger_frequency",
     "flush", "seqs", "jobs",
 )  # fmt: skip
 """Fields of bodies that are recorded. None of them may hold a secret."""
 MOST_LISTED: Final = 10  # items of a list that are recorded
-MOST_REFUSALS: Final = 10  # of a person that are recorded in a minute
+MOST_REFUSALS: Final = 10  # refusals of one person that are recorded in a minute
 
 log = logging.getLogger(__name__)
 
@@ -74,7 +75,7 @@ class Acts:
         self._log.note(_act(request, name, via, {}))
 
     def end(self, request: HTTPConnection, status: int) -> None:
-        """Records the result of the act that has begun, if one has; 0 for no response."""
+        """Records the result of the act that has begun, if any; `status` 0 means no response."""
         begun = getattr(request.state, "act", None)
         if begun is None:
             return
@@ -129,7 +130,7 @@ def _act(request: HTTPConnection, name: str, via: str, what: dict[str, Any]) -> 
 
 
 def _path(request: HTTPConnection) -> str:
-    """The template of the route, with the prefix that it lacks; before routing the path."""
+    """The template of the route, with the prefix of the API; before routing, the path."""
     path = str(request.scope["path"])
     template = getattr(request.scope.get("route"), "path_format", None)
     return path if template is None else f"{API if _is_of_api(request) else ''}{template}"

@@ -13,7 +13,7 @@ from synergy.queries.metrics.families import NAMESPACE
 
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 BOUNDS_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-DISCONNECTED = "0"  # the status if the client left before the response
+DISCONNECTED = "0"  # the status without a response: the client left, or MX stopped
 
 
 class Traffic:
@@ -45,7 +45,7 @@ class Traffic:
 
 
 class RequestMetrics(HttpMiddleware):
-    """Counts requests when their responses begin."""
+    """Counts requests when their responses begin, or end without one."""
 
     def __init__(self, app: ASGIApp, traffic: Traffic, clock: Clock) -> None:
         super().__init__(app)

@@ -1,7 +1,8 @@
 """Routes that take a request literally: what they do not understand, they refuse.
 
-A misplaced `dry_run` that is ignored makes a change that nobody wanted. So a query parameter that
-the handler does not declare is refused, and so is anything that is sent twice.
+If a misplaced `dry_run` were ignored, the request would make a change that its sender did not
+want. So a query parameter that the handler does not declare is refused, and so is a parameter or a
+field that is sent twice.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class StrictRoute(APIRoute):
 
 
 class Router(APIRouter):
-    """A router whose routes are strict; all of MX are, but that of answers of login providers."""
+    """A router whose routes are strict. Only `/login/oidc/callback` has another router."""
 
     def __init__(self, tag: str | None = None) -> None:
         super().__init__(tags=None if tag is None else [tag], route_class=StrictRoute)
@@ -65,7 +66,8 @@ class _StrictRequest(Request):
 def parsed(body: bytes) -> Any:
     """The value of JSON in UTF-8, of `DEEPEST` levels at most.
 
-    Raises ValueError for anything else, and HTTPException if an object has a field twice.
+    Raises ValueError or RecursionError for anything else, and HTTPException if an object has a
+    field twice.
     """
     found = json.loads(body.decode(), object_pairs_hook=_object, parse_constant=_refuse_constant)
     _check_depth(found)

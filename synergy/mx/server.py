@@ -29,8 +29,8 @@ from synergy.runtime.workplace import Daemon, Workplace
 if TYPE_CHECKING:
     from synergy.mx.oidc.client import OidcClient
 
-GRACE_SECONDS = 3  # for running requests when the process stops
-HEAD_BYTES = 32 * 1024  # the longest head of a request that is buffered
+GRACE_SECONDS = 3  # how long running requests may continue when the process stops
+HEAD_BYTES = 32 * 1024  # the longest head of a request
 PROXIES = ["127.0.0.1", "::1"]  # addresses whose X-Forwarded-For is trusted
 
 

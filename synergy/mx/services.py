@@ -76,7 +76,7 @@ class Services:
 
     @staticmethod
     def at(place: Workplace) -> Services:
-        """The services of a workplace, which keeps and closes store and bus."""
+        """The services of a workplace. The workplace owns store and bus, and closes them."""
         store, bus, deployment, clock = place.store, place.bus, place.deployment, place.clock
         rules = AddressRules(place.webhook_networks, place.webhook_plaintext)
         following = TimetableFollower(store, deployment, clock)
@@ -115,7 +115,7 @@ class Services:
         )
 
     def verdict(self) -> Verdict:
-        """The verdict on the deployment; an audit that is due begins in the background."""
+        """The verdict on the deployment. Starts an audit in the background if one is due."""
         return self.reads.verdict(is_auditing=self.audits.standing().is_running)
 
     def schedules_for(self, person: Person) -> ScheduleReads:

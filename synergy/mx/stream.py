@@ -25,10 +25,10 @@ from synergy.queries.reads import Reads
 from synergy.runtime.service import RetryRule, Service
 
 POLL_SECONDS = 0.5  # between two reads of the journal
-HEARTBEAT_SECONDS = 15.0  # without a message, after which a listener gets a comment line
-MOST_ENTRIES = 500  # that are sent one by one
+HEARTBEAT_SECONDS = 15.0  # a listener that got no message for so long gets a comment line
+MOST_ENTRIES = 500  # new entries that are sent one by one; more are replaced by `behind`
 MOST_LISTENERS = 200
-SHARE = 40  # of the listeners, of one user or address
+SHARE = 40  # listeners of one user or address
 RULE = RetryRule(waiting="stream.failed", failing="stream.failed", first=POLL_SECONDS)
 
 _HELLO = b"retry: 2000\n: listening\n"
@@ -60,7 +60,7 @@ class Stream(Service):
         self._places = Shares("clients of the stream", MOST_LISTENERS, SHARE)
         self._is_closed = False
         self._is_away = False
-        self._seq: int | None = None  # of the last entry that was sent; None without listeners
+        self._seq: int | None = None  # the last entry that was sent; None without listeners
 
     @property
     def listeners(self) -> int:
@@ -68,7 +68,7 @@ class Stream(Service):
         return len(self._listeners)
 
     def refuse_if_full(self, holders: tuple[str, ...]) -> None:
-        """Raises Unreachable or ShareExceeded if no further listener of these is accepted."""
+        """Raises Unreachable or ShareExceeded if these holders may have no further listener."""
         self._places.check(*holders)
 
     async def listen(
@@ -97,7 +97,7 @@ class Stream(Service):
             self.leave(listener)
 
     def join(self, listener: Listener) -> bool:
-        """Adds a listener; False if there are too many, or after `stop`."""
+        """Adds a listener; returns False if there are too many, or after `stop`."""
         with self._lock:
             if self._is_closed:
                 return False
@@ -118,7 +118,7 @@ class Stream(Service):
                 self._places.give_back(*listener.holders)
 
     def stop(self, timeout: float | None = None) -> bool:
-        """Ends all listeners, and refuses others."""
+        """Ends all listeners, and refuses new ones."""
         with self._lock:
             self._is_closed = True
             listeners = list(self._listeners)
@@ -128,7 +128,7 @@ class Stream(Service):
         return super().stop(timeout)
 
     def run_once(self, now: datetime) -> float | None:
-        """Sends new entries to all listeners; None if there are no listeners."""
+        """Sends new entries to all listeners; returns None if there are no listeners."""
         with self._lock:
             listeners = list(self._listeners)
             if not listeners:
@@ -165,7 +165,7 @@ class Stream(Service):
         return b": well\nid: %d\n\n" % self._seq
 
     def _read(self, listeners: Iterable[Listener]) -> _News:
-        """The news for all listeners, and what returning ones missed: all reads of one round."""
+        """The news for all listeners, and what returning ones missed: all reads of a round."""
         begin = self._reads.last_entry() if self._seq is None else self._seq
         entries = self._reads.entries_since(begin, MOST_ENTRIES + 1)
         is_much = len(entries) > MOST_ENTRIES
@@ -185,7 +185,7 @@ class Stream(Service):
         return _messages(begin, end, [entry for entry in entries if entry.seq <= end])
 
     def _send(self, listeners: Iterable[Listener], news: _News, now: float) -> None:
-        """Sends news to all listeners; a new one is sent first where its messages begin."""
+        """Sends news to all listeners; first tells new ones after which entry they begin."""
         self._seq = news.end
         for listener in listeners:
             begin = news.begin

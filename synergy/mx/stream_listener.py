@@ -33,7 +33,7 @@ class Listener:
     """The queue of a listener: filled by the stream's thread, emptied by the event loop's thread.
 
     `since` is the number of the last entry that it received, None for a new listener; `holders` are
-    those whose shares of the stream it counts for.
+    the user and the origin whose shares of the stream it counts for.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Listener:
         self.is_over = False
 
     def begins_at(self, present: int) -> int:
-        """The entry after which its messages begin: for a new listener the present one."""
+        """The entry after which its messages begin; `present`, the newest, for a new listener."""
         return present if self._since is None else self._since
 
     def offer(self, message: Message, now: float) -> None:

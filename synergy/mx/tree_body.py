@@ -1,6 +1,6 @@
 """A tree with the states of its jobs as JSON, for the API and the page.
 
-Without pydantic, which is slow for the runs of ten years of hours.
+It does not use pydantic, which is slow for the runs of ten years of hours.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from synergy.queries.timetable.tree_states import ProcessStates, TreeStates
 
 
 def processes_of(found: TreeStates) -> bytes:
-    """The processes of a tree, the part that changes."""
+    """The processes of a tree as JSON: the part that determines the ETag."""
     return orjson.dumps([_process(process) for process in found.processes])
 
 

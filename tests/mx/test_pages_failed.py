@@ -145,7 +145,7 @@ def test_relatives_have_the_colour_of_their_state(world, client):
     assert (classes["03"], classes["04"]) == ("c s-failed", "c s-given_up")
 
 
-def test_a_unit_says_that_its_job_will_be_failed(world, client):
+def test_a_unit_says_that_its_job_will_fail(world, client):
     world.write("raw", "2015051903", 1)
     world.schedule()
     (unit,) = world.units("Hour", "2015051903")
@@ -153,7 +153,7 @@ def test_a_unit_says_that_its_job_will_be_failed(world, client):
         b for b in get(client, f"/units/{unit.id}").all("button")
         if (b.get("data-api") or "").endswith("/cancel")
     ]  # fmt: skip
-    assert cancel["data-confirm"].startswith("Its job will be failed")
+    assert cancel["data-confirm"].startswith("Its job will fail")
 
 
 # Lists, and what processes declare

@@ -213,7 +213,9 @@ def test_static_files_are_compressed_and_read_only(client):
     assert packed.headers["content-encoding"] == "gzip"
     assert packed.text == plain.text
     assert int(packed.headers["content-length"]) < int(plain.headers["content-length"])
-    assert client.post("/static/app.js").status_code == 405
+    refused = client.post("/static/app.js")
+    assert (refused.status_code, refused.headers["allow"]) == (405, "GET, HEAD, OPTIONS")
+    assert client.options("/static/app.js").headers["allow"] == "GET, HEAD, OPTIONS"
 
 
 def test_long_responses_are_compressed(client):

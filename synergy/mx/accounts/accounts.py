@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # it imports Authlib, which MX without single sign-on does no
 
 
 class Attempt(NamedTuple):
-    """What came of a password: whether it is right, or the seconds until it is looked at."""
+    """The result of a login attempt; `wait` is the seconds until another one is accepted."""
 
     is_right: bool
     wait: float = 0.0
@@ -37,7 +37,8 @@ class Accounts:
 
     Users of the login provider have sessions only: they are in no file, and have no tokens.
 
-    All methods but `check` raise AuthenticationUnavailable if a file cannot be trusted.
+    If a file cannot be trusted or written, the constructor and `check` raise Refused, all other
+    methods AuthenticationUnavailable.
     """
 
     def __init__(
@@ -87,7 +88,7 @@ class Accounts:
         return None if user is None else Person(user.name, user.role, csrf_of(secret), "session")
 
     def attempt(self, name: str, password: str, address: str, cookie: str | None) -> Attempt:
-        """Whether a user has this password; takes equally long for unknown names.
+        """Counts a login attempt, and compares the password; takes equally long for unknown names.
 
         `cookie` is the device cookie. Raises Unreachable or ShareExceeded if no place is free for a
         comparison; then the attempt counts as none.
@@ -104,7 +105,10 @@ class Accounts:
         return Attempt(True)
 
     def device_cookie(self, name: str) -> str:
-        """A cookie for a browser in which a user has logged in; void after a password change."""
+        """A cookie for a browser in which a user has logged in.
+
+        It is void once the password or the role changes.
+        """
         device = secrets.token_urlsafe(16)
         return f"{device}.{_signature(self.users.user(name), device)}"
 
@@ -139,7 +143,10 @@ class Accounts:
             self._sessions.end_all(name)
 
     def set_password(self, name: str, password: str) -> None:
-        """Changes a password, which ends all sessions of the user; raises InvalidValue."""
+        """Changes a password, which ends all sessions of the user.
+
+        Raises InvalidValue for a weak password, Unreachable if no place is free to hash it.
+        """
         hash_ = passwords.hashed(passwords.checked(password, name))
         with unavailable_if_refused():
             self._file.change(lambda all_: all_.with_user(replace(all_.user(name), password=hash_)))

@@ -28,12 +28,15 @@ class Authenticator:
     names: frozenset[str] = field(default_factory=own_names)
 
     def is_owner(self, request: HTTPConnection) -> bool:
-        """Whether MX has no users, and the sender could change the store as well."""
+        """Whether MX has no users, and the sender is the user that MX runs as, or root."""
         is_open = isinstance(self.logins, LocalAccess) and self.logins.is_own(request)
         return is_open and is_local(request)
 
     def person(self, request: HTTPConnection) -> Person | None:
-        """The sender; None without credentials. Raises Unauthenticated for invalid ones."""
+        """The sender; None if it is unknown, as without credentials or with an ended session.
+
+        Raises Unauthenticated for an invalid token.
+        """
         is_here = is_local(request)
         if isinstance(self.logins, LocalAccess):
             if not is_here:
@@ -51,9 +54,9 @@ class Authenticator:
 
 
 def _is_use(request: HTTPConnection) -> bool:
-    """Whether a request comes from a person, and not from an open page by itself.
+    """Whether a person caused a request, and not a timer of an open page.
 
-    Browsers send the mode of each request; other clients do nothing by themselves.
+    Browsers send the mode of each request. Requests of other clients always count as use.
     """
     mode = request.headers.get("sec-fetch-mode", "navigate")
     return mode == "navigate" or request.scope["method"] not in SAFE or _USED in request.headers

@@ -1,6 +1,7 @@
 """Cookies of MX: scripts cannot read them, and requests of other sites do not send them.
 
-Only the cookie of a single sign-on comes with a link of another site: that of the provider.
+Only the cookie of a single sign-on is sent when the user follows a link of another site: the
+provider leads the browser back by one.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from starlette.responses import Response
 SESSION = "synergy_session"
 LOGIN = "synergy_login"
 DEVICE = "synergy_known"
-SIGN_ON = "synergy_sign_on"  # of a single sign-on until it returns from the provider
+SIGN_ON = "synergy_sign_on"  # for a single sign-on, until the browser returns from the provider
 
 
 def read(request: HTTPConnection, name: str) -> str | None:
@@ -35,7 +36,7 @@ def put(request: HTTPConnection, response: Response, name: str, value: str, seco
         path="/",
         secure=_is_secure(request),
         httponly=True,
-        samesite="lax" if name == SIGN_ON else "strict",  # it returns by a link of another site
+        samesite="lax" if name == SIGN_ON else "strict",  # another site sends the browser back
     )
 
 

@@ -28,10 +28,10 @@ _ALWAYS = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class LocalAccess:
-    """The token in the home, and sessions that were opened with it.
+    """Access with the token in the home, or with a session that was opened with it.
 
-    A request that `is_own` needs neither: it comes from a process of the user that MX runs as, or
-    of root, which could change the store as well.
+    A request for which `is_own` is true needs neither: it comes from a process of the user that MX
+    runs as, or of root. Such a process could change the store as well.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class LocalAccess:
         return compare_digest(secret.encode(errors="replace"), self._token.encode())
 
     def by_token(self, secret: str) -> Person:
-        """The holder of the token; raises Unauthenticated for another one."""
+        """The holder of the token; raises Unauthenticated for another token."""
         if not self.is_token(secret):
             raise Unauthenticated("token is not that of the home")
         return Person("", Role.ADMIN, via="token of the home")

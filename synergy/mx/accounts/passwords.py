@@ -18,8 +18,8 @@ SHORTEST = 12  # characters
 LONGEST = 1024
 STRONG = 4  # the score of zxcvbn from 10^10 guesses on
 EXAMINED = 72  # characters, from the first; the time that zxcvbn takes grows faster than the length
-_RUNNING = threading.Semaphore(2)  # comparisons; each takes 64 MiB
-_PENDING = Shares("logins", most=6, share=2)  # including running ones; each takes a thread
+_RUNNING = threading.Semaphore(2)  # running comparisons; each takes 64 MiB
+_PENDING = Shares("logins", most=6, share=2)  # comparisons that wait or run; each takes a thread
 
 _hasher = PasswordHasher()
 
@@ -35,7 +35,7 @@ def checked(password: str, name: str) -> str:
 
 
 def _is_strong(password: str) -> bool:
-    """Whether even somebody who knows the common passwords and words needs many guesses."""
+    """Whether guessing it takes many tries, even from lists of common passwords and words."""
     from zxcvbn import zxcvbn  # its lists are large; few processes set passwords
 
     return password != "" and zxcvbn(password[:EXAMINED])["score"] >= STRONG
@@ -62,9 +62,9 @@ def is_correct(password: str, hash_: str | None) -> bool:
 
 @contextmanager
 def place(*origin: str) -> Iterator[None]:
-    """Holds one of the few places of pending comparisons.
+    """Holds one of the few places for comparisons.
 
-    Raises Unreachable if there is none, and ShareExceeded if one origin has too many.
+    Raises Unreachable if none is free, and ShareExceeded if the origin has too many.
     """
     with _PENDING.place(*origin):
         yield

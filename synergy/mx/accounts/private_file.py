@@ -1,7 +1,7 @@
 """JSON files that only their owner may read: credentials and sessions.
 
-They are written atomically, under a lock, and read again when they have changed: commands and
-several MX may share a file.
+They are written atomically, under a lock, and read again when they have changed: several MX
+processes and commands may share a file.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class PrivateFile(Generic[Content]):
     """A file of one value; `empty` if the file does not exist.
 
     The file is in a folder of the home, and no symbolic link is followed; with `may_be_link` it may
-    be anywhere, and be a link. `decode` makes the value from JSON, and raises ValueError, KeyError
-    or TypeError if it cannot; `encode` is its inverse. May be used by several threads.
+    be anywhere, and be a link. `decode` makes the value from JSON, and raises one of
+    `_NOT_UNDERSTOOD` if it cannot; `encode` is its inverse. May be used by several threads.
     """
 
     def __init__(

@@ -21,7 +21,7 @@ from synergy.names import MX_SESSION_IDLE
 LIFE = timedelta(hours=12)
 IDLE = timedelta(minutes=MX_SESSION_IDLE)
 TOUCH = timedelta(minutes=1)  # precision of the time of last use
-AHEAD = timedelta(minutes=5)  # that a session may be in the future, after the clock was set back
+AHEAD = timedelta(minutes=5)  # how far in the future a session may be: the clock was set back
 MOST = 20  # sessions of one user; the oldest are dropped
 
 _Kept = tuple["Session", ...]
@@ -52,7 +52,10 @@ class Session:
 
 
 class Sessions:
-    """All sessions, which end when unused for `idle`. For several threads, and several MX."""
+    """All sessions, which end when unused for `idle`, and after `LIFE` in any case.
+
+    May be used by several threads, and by several processes.
+    """
 
     def __init__(self, path: Path, idle: timedelta = IDLE) -> None:
         self._idle = idle
@@ -89,9 +92,9 @@ class Sessions:
         *,
         is_use: bool = True,
     ) -> User | None:
-        """The user of a session, which with `is_use` is marked as used now; None if it has ended.
+        """The user of a session; None if it has ended. With `is_use`, marks it as used now.
 
-        `find` returns the user as it is now; None if there is none any more.
+        `find` returns the current data of the session's user; None if the user no longer exists.
         """
         id_ = digest(secret)
         session = next((each for each in self._file.read() if each.id == id_), None)

@@ -1,9 +1,9 @@
-"""Throttle of login attempts: each failure doubles the wait.
+"""Throttle of login attempts: after the first failures, each further one doubles the wait.
 
 A browser in which the user has logged in before has a device cookie, and is counted by that alone:
-attempts of others under the same name or from the same address do not lock the user out. Elsewhere,
-one address does not lock a user out either: under a name, it counts once, until several addresses
-have failed. Waits survive a restart of MX.
+attempts of others under the same name or from the same address do not lock the user out. Without
+the cookie, one address alone does not lock a user out either: until a name has `FREE` failures, an
+address adds at most one to them. Waits survive a restart of MX.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ FREE: Final = 5  # failures before the first wait
 ADDRESS_SECONDS: Final = 900.0  # the longest wait of an address or device
 NAME_SECONDS: Final = 60.0  # the longest wait of a name: guesses must not lock its user out
 FORGOTTEN_SECONDS: Final = 3600.0  # after which a failure no longer counts
-MOST: Final = 10_000  # names and addresses that are counted; the oldest are dropped
-MOST_KEPT: Final = 1000  # of those that wait, in the file; the oldest are dropped
+MOST: Final = 10_000  # entries (names, addresses, devices) in memory; the oldest are dropped
+MOST_KEPT: Final = 1000  # entries in the file; the oldest are dropped
 
 _Kept = Mapping[str, tuple[int, float, float]]
 
@@ -42,7 +42,7 @@ class Throttle:
     """Counts failures by name and address, or by device. May be used by several threads.
 
     The constructor raises Refused for a file that cannot be trusted; other methods raise
-    AuthenticationUnavailable if it cannot be written.
+    AuthenticationUnavailable if it cannot be trusted or written.
     """
 
     def __init__(self, clock: Clock, path: Path) -> None:
@@ -54,9 +54,9 @@ class Throttle:
         )
 
     def attempt(self, name: str, address: str, device: str = "") -> float:
-        """Counts an attempt as failed, unless `succeeded` is called.
+        """Counts an attempt as failed until `succeeded` is called; returns 0.
 
-        Returns the seconds to wait, and counts nothing, if it comes too early.
+        For an attempt that comes too early, returns the seconds to wait, and counts nothing.
         """
         now = self._clock.now().timestamp()
         keys = _keys(name, address, device)
@@ -80,7 +80,10 @@ class Throttle:
         return 0.0
 
     def succeeded(self, name: str, address: str, device: str = "") -> None:
-        """Takes the attempt back; earlier failures of the address still count."""
+        """Takes the attempt back, and forgets earlier failures of the name or device.
+
+        Earlier failures of the address still count.
+        """
         first, *by_address = _keys(name, address, device)
         with self._lock:
             found = [self._failures.pop(first, None), *map(self._failures.get, by_address)]
@@ -93,15 +96,15 @@ class Throttle:
             self._keep()
 
     def _wait(self, key: str, now: float, longest: float) -> float:
-        """Seconds to wait; adds no entry, which could push out those of others.
+        """Seconds to wait, at most `longest`, even if the clock was set back.
 
-        No longer than a wait may be, also after the clock was set back.
+        It adds no entry, because that could push out those of others.
         """
         found = self._failures.get(key)
         return 0.0 if found is None else min(found.until - now, longest)
 
     def _is_known(self, name: str, address: str, now: float) -> bool:
-        """Whether an address has failed under a name before; from now on it has."""
+        """Whether an address has failed under a name before; notes that it has now."""
         pair = self._entry(_pair(name, address), now)
         pair.number, pair.last, is_known = 1, now, pair.number == 1
         return is_known
@@ -120,7 +123,7 @@ class Throttle:
             self._file.change(lambda _: self._waits())
 
     def _waits(self) -> _Kept:
-        """The entries that wait, or would after another failure."""
+        """The entries that wait or have waited: another failure makes their wait longer."""
         with self._lock:
             waits = [item for item in self._failures.items() if item[1].number >= FREE]
             return {key: astuple(each) for key, each in waits[-MOST_KEPT:]}

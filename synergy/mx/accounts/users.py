@@ -21,12 +21,12 @@ from synergy.mx.accounts.roles import LOCAL, ROLES, Role
 PREFIX = "synergy_"  # of the secrets of tokens, so that secret scanners recognize them
 NAME = r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}"
 _NAME = re.compile(NAME, re.ASCII)
-_LONGEST = 100  # characters of the name of a token
+_LONGEST = 100  # characters that the name of a token may have
 
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A user that may log in."""
+    """A user in the users file, or of the login provider."""
 
     name: str
     role: Role
@@ -125,7 +125,10 @@ class UsersFile:
 def checked_name(name: str) -> str:
     """The name; raises InvalidValue if users may not have it."""
     if not _NAME.fullmatch(name):
-        raise InvalidValue(f"{name!r}: a name has at most 64 letters, digits and . _ @ -")
+        raise InvalidValue(
+            f"{name!r}: a name has at most 64 letters, digits and . _ @ -, "
+            "and begins with a letter or digit"
+        )
     if name == LOCAL:
         raise InvalidValue(f"{name} is reserved for access without login; choose another name")
     return name

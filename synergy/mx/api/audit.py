@@ -24,8 +24,10 @@ Fresh = Annotated[bool, Query(description="start a new audit, unless one is runn
 def show_audit(services: ServicesDep, _: Viewer, response: Response, fresh: Fresh = False) -> Any:
     """The newest audit, made by this process of MX.
 
-    Audits run in the background. A new one starts if the newest is ten minutes old, if there is
-    none, or with `fresh`. Responds 202 while the requested audit is running: ask again.
+    Audits run in the background. A new one starts with `fresh`, or if there is none, or if the
+    newest is older than ten minutes (30 seconds, if it found unexplained, failed or given-up
+    periods) and older than 50 times its duration. Responds 202 while the requested audit is
+    running: ask again.
     """
     standing = services.audits.newest(fresh=fresh)
     if standing.is_running and (fresh or standing.result is None):

@@ -97,7 +97,7 @@ class Definition(Body):
 
     @property
     def definition(self) -> Mapping[str, object]:
-        """The definition alone."""
+        """The definition without the fields of an action."""
         return self.model_extra or {}
 
 

@@ -46,7 +46,7 @@ class NewEvent(Action):
     partitions: Partitions | None = Field(None, description="of a PARTITION; default: 1")
 
     def item(self) -> Mapping[str, object]:
-        """The event alone."""
+        """The event without the fields of an action."""
         return self.model_dump(by_alias=True, exclude={"reason", "dry_run"}, exclude_none=True)
 
 
@@ -81,8 +81,8 @@ class EventResult(BaseModel):
     """A received event and its effects.
 
     `touched` are the runs that it caused or contributed to; more may follow until an agent has
-    processed it (`is_decided`). `schedules` wait for such events. It is not new if its id existed
-    before.
+    processed it (`is_decided`). `schedules` are those that wait for such events. `is_new` is false
+    if an event with this id existed before.
     """
 
     dry_run: bool

@@ -34,8 +34,9 @@ def show_collector(services: ServicesDep, _: Viewer) -> Any:
 def run_collector(services: ServicesDep, person: Operator, body: CollectorRequest) -> Any:
     """Asks the scheduler to run the collector now.
 
-    The response lists the actions to expect. Units without a heartbeat are missing, because one
-    look does not show that it has stopped. The journal has the result, as an entry `gc.run`.
+    The response lists the actions to expect. Units whose worker has stopped its heartbeat are
+    missing, because a single look cannot show that it has stopped. The journal has the result, as
+    an entry `gc.run`.
     """
     planned = services.reads.collection_plan(body.process, flush=body.flush)
     if not body.dry_run:

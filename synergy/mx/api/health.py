@@ -1,6 +1,6 @@
-"""Health: whether MX is alive, and whether store, bus, schedulers and agents are available.
+"""Health: whether MX is alive, and whether the parts of the deployment are available.
 
-Both respond without the threads of other handlers, which may all be waiting for the store.
+Both use none of the threads of other handlers, which may all be waiting for the store.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from synergy.queries.health.readiness import Readiness
 
 router = Router("health")
 
-_NOT_WELL = "A check failed; or, as a problem, authentication is unavailable"
+_NOT_WELL = "A check failed; or authentication is unavailable, with a problem as the body"
 
 
 class Alive(BaseModel):
@@ -42,7 +42,7 @@ async def show_liveness(_: Viewer) -> Any:
     responses={503: {**errors(503)[503], "model": Readiness, "description": _NOT_WELL}},
 )
 async def show_readiness(services: ServicesDep, _: Viewer, response: Response) -> Any:
-    """Whether store and bus respond within 2 s, and schedulers and agents are running."""
+    """Whether store and bus respond within 2 s, and schedulers, collector and agents run."""
     found = await anyio.to_thread.run_sync(services.health.look, limiter=CapacityLimiter(1))
     if not found.ready:
         response.status_code = 503

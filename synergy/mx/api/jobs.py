@@ -138,7 +138,7 @@ class JobsInRange(Action):
 
 
 class NamedJob(Body):
-    """A job."""
+    """A job, by process and timeperiod."""
 
     process: Name
     timeperiod: Period

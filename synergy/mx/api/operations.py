@@ -16,7 +16,7 @@ from synergy.mx.problems import errors
 from synergy.mx.routing import Router
 from synergy.mx.services import ServicesDep
 
-PLACE = "/api/v1/operations/"  # followed by the id of an operation
+PLACE = "/api/v1/operations/"  # the id of an operation follows
 LONG_JOBS = 2000  # a change of more jobs becomes an operation
 
 router = Router("operations")

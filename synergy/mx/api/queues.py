@@ -19,7 +19,7 @@ from synergy.queries.views import QueueView
 router = Router("queues")
 
 Name = Annotated[str, Path(max_length=200, description="the name of a queue")]
-Seq = Annotated[int, Field(ge=1, le=2**53), WHOLE]  # the largest exact integer in JSON
+Seq = Annotated[int, Field(ge=1, le=2**53), WHOLE]  # the largest exact integer in JavaScript
 
 LONGEST = 10_000  # characters of a message that are shown
 QUARANTINE = "quarantine"
@@ -56,7 +56,7 @@ def list_dead_letters(
 
 @router.post("/queues/dead/replay", response_model=Touched[Moved], responses=errors(404, 409))
 def replay_dead_letters(services: ServicesDep, person: Operator, body: Replay) -> Any:
-    """Sends messages in quarantine to their queues again: all of them, or none."""
+    """Sends messages in quarantine to their queues again; none if one of `seqs` is missing."""
     who = person.actor(body.reason)
     counts = services.maintenance.replay(body.seqs, who, services.now, dry_run=body.dry_run)
     return _touched(counts, dry_run=body.dry_run)

@@ -109,7 +109,7 @@ def remove_schedule(
 
 @router.post("/schedules/{name}/enable", response_model=TOUCHED, responses=errors(404, 409, 422))
 def enable_schedule(services: ServicesDep, person: Operator, name: Name, body: Action) -> Any:
-    """Enables a schedule; its constraints start from zero."""
+    """Enables a schedule; earlier events, periods and runs do not count for it."""
     who = person.actor(body.reason)
     schedule = services.schedule_commands.enable(name, who, services.now, dry_run=body.dry_run)
     return _touched(schedule, dry_run=body.dry_run)

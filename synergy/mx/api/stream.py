@@ -1,4 +1,4 @@
-"""The request for the event stream; `mx.stream` makes events of the journal."""
+"""The route of the event stream; `mx.stream` turns journal entries into events."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Nouns = Annotated[
 
 
 class EventStream(StreamingResponse):
-    """A response that continues until either side ends it."""
+    """A response that continues until the client or MX ends it."""
 
     media_type = MEDIA_TYPE
 

@@ -125,7 +125,7 @@ def find_in_unit_log(services: ServicesDep, _: Viewer, id: Id, ask: ToFind) -> A
     "/units/{id}/cancel", response_model=Touched[TouchedUnit], responses=errors(404, 409, 422)
 )
 def cancel_unit(services: ServicesDep, person: Operator, id: Id, body: Action) -> Any:
-    """Cancels an unfinished unit; its job will be skipped, its run canceled."""
+    """Cancels an unfinished unit: its job fails, or is given up; its run is canceled."""
     return _move(services, person, id, body, UnitState.CANCELED)
 
 
@@ -133,7 +133,7 @@ def cancel_unit(services: ServicesDep, person: Operator, id: Id, body: Action) -
     "/units/{id}/retry", response_model=Touched[TouchedUnit], responses=errors(404, 409, 422)
 )
 def retry_unit(services: ServicesDep, person: Operator, id: Id, body: Action) -> Any:
-    """Hands out a failed unit again at once, and resets its failures."""
+    """Hands out a failed unit of a job again at once, and resets its failures."""
     return _move(services, person, id, body, UnitState.REQUESTED)
 
 

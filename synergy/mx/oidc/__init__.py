@@ -1,4 +1,4 @@
 """Single sign-on: MX as a client of a login provider, by OpenID Connect.
 
-Only where it is configured, `client` is imported, and Authlib with it.
+`client`, and Authlib with it, is imported only where single sign-on is configured.
 """

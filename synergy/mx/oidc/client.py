@@ -28,7 +28,7 @@ from synergy.mx.oidc.id_token import Expected, checked
 from synergy.mx.oidc.identity import Identity, identity_of
 from synergy.runtime.oidc_settings import OidcSettings
 
-MOST: Final = 4  # logins that wait for the provider; each takes a thread
+MOST: Final = 4  # logins that may wait for the provider at a time; each takes a thread
 _SCOPES = ("openid", "profile", "email")
 _ALWAYS = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -59,7 +59,10 @@ class OidcClient:
         return User(name, role, self._stamp, _ALWAYS)
 
     def authorization_url(self, secret: str) -> str:
-        """The page of the provider at which the login with this secret begins."""
+        """The page of the provider at which the login with this secret begins.
+
+        Raises SignOnFailed.
+        """
         settings = self._settings
         found = self._ask(lambda: provider.metadata(settings))
         more = [settings.role_claim] if settings.role_claim in found.scopes else []
@@ -89,7 +92,10 @@ class OidcClient:
             )
 
     def identity(self, secret: str, answer: Mapping[str, str]) -> Identity:
-        """The user that an answer is about, whose state was checked; raises SignOnFailed."""
+        """The user that an answer is about; raises SignOnFailed.
+
+        The caller has checked the state of the answer (`check_state`).
+        """
         if "error" in answer:
             code = provider.error_of(answer)
             raise SignOnFailed(f"The login provider refused the login: {code}.", code)

@@ -15,8 +15,8 @@ import httpx
 
 from synergy.mx.oidc.failure import unavailable
 
-SECONDS: Final = 10.0  # for a whole answer
-MOST_BYTES: Final = 256 * 1024  # of an answer
+SECONDS: Final = 10.0  # within which a whole answer has to arrive
+MOST_BYTES: Final = 256 * 1024  # the largest answer
 
 Json = dict[str, Any]
 
@@ -47,7 +47,7 @@ async def post(url: str, headers: Mapping[str, str], body: str) -> tuple[int, Js
 
 
 def _headers() -> dict[str, str]:
-    """Compressed answers are not asked for: their size is known too late."""
+    """Headers that ask for no compression, because `_send` limits the bytes that arrive."""
     return {"Accept": "application/json", "Accept-Encoding": "identity", "User-Agent": "synergy"}
 
 

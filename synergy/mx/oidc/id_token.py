@@ -17,12 +17,12 @@ ALGORITHMS: Final = tuple(
     f"{kind}{bits}" for kind in ("RS", "PS", "ES") for bits in (256, 384, 512)
 )
 """Signatures with a public key. Never `none`, and never HS256, whose key would be public."""
-LEEWAY_SECONDS: Final = 60  # that the clocks of provider and MX may differ
+LEEWAY_SECONDS: Final = 60  # the accepted difference of the clocks of provider and MX
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What the ID token of a login has to say; `now` is in seconds since 1970."""
+    """The values that the ID token of a login has to have; `now` is in seconds since 1970."""
 
     issuer: str
     client_id: str

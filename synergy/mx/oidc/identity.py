@@ -1,4 +1,4 @@
-"""Who the provider says that a user is: name and role by the claims of the ID token."""
+"""The identity of a user of the provider: name and role, from the claims of the ID token."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from synergy.mx.accounts.roles import ROLES, Role
 from synergy.mx.oidc.failure import SignOnFailed
 from synergy.runtime.oidc_settings import OidcSettings
 
-PREFIX: Final = "oidc:"  # of names; no name in the users file has a colon
-LONGEST: Final = 100  # characters of a name
+PREFIX: Final = "oidc:"  # begins each name; no name in the users file has a colon
+LONGEST: Final = 100  # characters of a name, without the prefix
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,14 +21,14 @@ _ERROR = re.compile(r"[a-zA-Z0-9_.-]{1,64}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """What the provider publishes (OpenID Connect Discovery 1.0); nothing is kept of it."""
+    """What the provider publishes (OpenID Connect Discovery 1.0); read again for each login."""
 
     authorization_endpoint: str
     token_endpoint: str
     jwks_uri: str
     scopes: tuple[str, ...]
     takes_secret_in_form: bool
-    names_itself: bool  # in the answers that browsers bring (RFC 9207)
+    names_itself: bool  # whether its answers, which browsers bring, have `iss` (RFC 9207)
 
 
 async def metadata(settings: OidcSettings) -> Metadata:
@@ -69,13 +69,16 @@ async def keys(found: Metadata) -> dict[str, Any]:
 
 
 def error_of(answer: Mapping[str, Any]) -> str:
-    """The error code in an answer; never a text of the provider, which may hold anything."""
+    """The error code in an answer; never its description, which may hold anything."""
     code = answer.get("error")
     return code if isinstance(code, str) and _ERROR.fullmatch(code) else "an unknown error"
 
 
 def _authentication(settings: OidcSettings, found: Metadata) -> ClientAuth:
-    """The client's secret in the form; or encoded in a header, which providers decode unalike."""
+    """Sends the client's secret in the form if the provider accepts that, or else in a header.
+
+    The form is preferred because providers differ in how they decode the header.
+    """
     if found.takes_secret_in_form:
         return ClientAuth(settings.client_id, settings.client_secret, "client_secret_post")
     encoded = quote_plus(settings.client_id), quote_plus(settings.client_secret)  # RFC 6749, 2.3.1

@@ -17,7 +17,7 @@ SHOWN = 200  # periods in each table of the page
 
 @router.get("/audit")
 def show_audit(request: Request, services: ServicesDep, _: Viewer, fresh: bool = False) -> Response:
-    """The newest audit; `fresh` starts another."""
+    """The newest audit; `fresh` starts a new one, unless one is running."""
     standing = services.audits.newest(fresh=fresh)
     if fresh:
         return RedirectResponse("/audit", 303)

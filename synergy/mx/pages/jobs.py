@@ -102,7 +102,7 @@ def _tail(services: Services, detail: JobDetail) -> list[tuple[datetime, str]]:
 
 
 def _canceled(detail: JobDetail) -> JournalEntry | None:
-    """The cancellation of a unit by which its job failed or was given up."""
+    """The entry of the cancellation that made the job fail or be given up; None for other jobs."""
     if detail.job.word not in ("failed", "given_up"):
         return None
     return _newest(detail, JournalEvent.UNIT_CANCELED)
@@ -113,7 +113,7 @@ def _newest(detail: JobDetail, event: JournalEvent) -> JournalEntry | None:
 
 
 def _took(unit: UnitOfWork, now: datetime) -> float | None:
-    """The seconds that a worker has spent on a unit; None if it was not started."""
+    """The seconds since the last start of a unit, up to its end; None if it was not started."""
     if unit.started_at is None:
         return None
     return ((unit.finished_at or now) - unit.started_at).total_seconds()

@@ -1,4 +1,4 @@
-"""Pages for login, logout and the own account. They work without scripts."""
+"""Pages for login, logout and the user's account. They work without scripts."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def accounts_of(request: Request) -> Accounts | None:
 
 @router.get("/login")
 def show_login(request: Request, next: str = "/") -> Response:
-    """The login form; redirects to `next` without a need to log in."""
+    """The login form; redirects to `next` if the sender need not log in."""
     if person_of(request) is not None:
         return RedirectResponse(local_path(next), 303)
     return login_form(request, next)
@@ -112,13 +112,13 @@ def _logged_out(request: Request, person: Person) -> Response:
 
 @router.get("/account")
 def show_account(request: Request, person: Viewer) -> HTMLResponse:
-    """The user's name, role and tokens; for an administrator all users."""
+    """The user's name, role and tokens; for an administrator all users and tokens."""
     return _account(request, person)
 
 
 @router.post("/account/password")
 def change_password(request: Request, person: Viewer, form: Form) -> Response:
-    """Changes the password; all other sessions end."""
+    """Changes the password; the user's other sessions end."""
     accounts = _own(request, person)
     attempt = _attempt(request, accounts, person.name, form.get("current", ""))
     if attempt.wait > 0:

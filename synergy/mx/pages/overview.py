@@ -23,7 +23,7 @@ from synergy.queries.views import BoxProcess, BoxView, ProcessView
 router = Router()
 
 SHOWN = 6  # items of a list, which has a link to all
-FINDINGS = 20  # of the verdict that are shown
+FINDINGS = 20  # findings of the verdict that are shown
 AHEAD = 8  # processes of a new deployment whose first start is shown
 
 

@@ -31,7 +31,7 @@ from synergy.schedule.format.literals import readable_duration
 
 router = Router()
 
-ENTRIES = 12  # of the journal that are shown with a process
+ENTRIES = 12  # journal entries that are shown with a process
 _ON_FAILURE = {
     OnFailure.BLOCK: "blocks what is made from it (on_failure: block)",
     OnFailure.SKIP: "is given up; what is made from it continues (on_failure: skip)",
@@ -147,7 +147,7 @@ def _duration(seconds: float) -> str:
 
 
 def _level(services: Services, view: ProcessView) -> LevelView | None:
-    """The jobs of a managed process; None while there is no timetable."""
+    """The jobs of a managed process; None for others, and while there is no timetable."""
     if view.tree is None:
         return None
     try:

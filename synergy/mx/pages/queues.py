@@ -21,7 +21,7 @@ from synergy.queries.views import PlannedMove
 router = Router()
 
 DEAD = 20  # messages in quarantine on a page
-LONGEST = 2000  # characters of one that are shown
+LONGEST = 2000  # characters of a message that are shown
 PLANNED = 50  # units of the collector's plan that are shown
 MOST_RUNS = 100  # dead runs that are counted
 

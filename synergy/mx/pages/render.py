@@ -125,7 +125,7 @@ _templates = _environment()
 
 
 def note_present(request: Request, services: ServicesDep) -> None:
-    """Notes the newest journal entry before a page is rendered: the page's stream starts there."""
+    """Notes the newest journal entry before a page is rendered: its stream starts after that."""
     with suppress(StorageUnavailable):
         request.state.seq = services.reads.last_entry()
 
@@ -133,8 +133,8 @@ def note_present(request: Request, services: ServicesDep) -> None:
 def page(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
     """A rendered template, with these values and those of `common`.
 
-    `may` is whether the person is an operator. A part of a page, whose template begins with an
-    underscore, does not show failed health checks.
+    `may` is whether the person may do what an operator may. Failed health checks are looked up for
+    whole pages only, not for their parts, whose templates begin with an underscore.
     """
     services: Services = request.app.state.services
     person = person_of(request)

@@ -27,7 +27,7 @@ PAGE = 50  # schedules on a page
 DEAD = 100  # dead runs that are counted
 MOST_PENDING = 20  # runs that are shown with a schedule
 LAST_RUNS = 10
-SEARCHED = 100  # newest runs that are searched for them
+SEARCHED = 100  # newest runs that are searched for the last runs that are not pending
 
 Prefix = Annotated[str, Query(max_length=100)]
 Shown = Annotated[Literal["all", "enabled", "disabled", "failing"], Query()]

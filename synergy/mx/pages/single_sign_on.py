@@ -1,8 +1,9 @@
 """Login through the provider (OpenID Connect): to its page, and back.
 
-Both ways lead over a page that goes on by itself, and not by a redirect. To the provider, because
-browsers apply `form-action` to redirects after a form. Back, because a redirect that begins at
-another site carries no `SameSite=Strict` cookie: the user would seem to be logged out.
+Both ways lead over a page that continues by itself instead of a redirect. On the way to the
+provider, because browsers apply `form-action` to redirects after a form. On the way back, because a
+redirect that begins at another site carries no `SameSite=Strict` cookie: the user would seem to be
+logged out.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def begin(request: Request, form: LoginForm) -> Response:
 
 @callback.get("/login/oidc/callback")
 def finish(request: Request) -> Response:
-    """Opens a session for the user whom the provider has sent back."""
+    """Opens a session for the user that the provider has sent back."""
     secret, next_ = _begun(request)
     _, sign_on = _sign_on(request)
     answer = _answer(request)
@@ -74,7 +75,7 @@ def finish(request: Request) -> Response:
 
 def _finished(request: Request, secret: str, next_: str, answer: dict[str, str]) -> Response:
     accounts, sign_on = _sign_on(request)
-    # Not by name: the failures of some users of the provider must not hold up the others.
+    # Not counted by name: the failures of some users of the provider must not delay others.
     attempt = (f"single sign-on {origin_of(request)}", origin_of(request))
     wait = accounts.throttle.attempt(*attempt)
     if wait > 0:

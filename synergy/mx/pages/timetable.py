@@ -160,5 +160,5 @@ def _timeperiod(typed: str | None) -> str | None:
     if not digits.isdigit() or len(digits) not in (4, 6, 8, 10):
         raise InvalidValue(f"{typed!r} is no timeperiod: write 2026, 2026-11 or 2026112103")
     named = digits.ljust(10, "0")
-    Qualifier.HOURLY.cast(named)  # whether there is such a month, day and hour
+    Qualifier.HOURLY.cast(named)  # raises InvalidValue if there is no such month, day or hour
     return named

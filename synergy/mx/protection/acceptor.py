@@ -1,8 +1,9 @@
 """Accepts connections: a share for each origin, and a limit on the time of TLS handshakes.
 
 A connection counts from the moment it is accepted, before it has sent anything. Clients on this
-machine, and proxies there, have places of their own, which other machines cannot take. The last of
-these are shared by user; earlier ones are not, because it takes long to find the user.
+machine, and proxies there, have places of their own, which other machines cannot take. The first
+`UNSHARED` of these have no share for each user, because it takes long to find the user of a
+connection.
 """
 
 from __future__ import annotations
@@ -23,18 +24,18 @@ from synergy.mx.protection.peers import Peer
 from synergy.mx.protection.shares import Shares
 
 OF_OTHERS: Final = 200  # connections of other machines
-SHARE_OF_ADDRESS: Final = 40
-OF_THIS_MACHINE: Final = 300  # connections
-UNSHARED: Final = 200  # of these, whoever has them
-SHARE_OF_USER: Final = 50  # of the others
-HANDSHAKE_SECONDS: Final = 10.0  # of TLS
+SHARE_OF_ADDRESS: Final = 40  # of these
+OF_THIS_MACHINE: Final = 300  # connections of this machine
+UNSHARED: Final = 200  # of these, the first ones, which any user may take
+SHARE_OF_USER: Final = 50  # of these, once UNSHARED are taken
+HANDSHAKE_SECONDS: Final = 10.0  # within which a TLS handshake has to end
 PAUSE_SECONDS: Final = 1.0  # after a failure to accept, as when all file descriptors are in use
 
 log = logging.getLogger(__name__)
 
 
 class Acceptor:
-    """Connections of one MX; `make` creates the protocol of each."""
+    """Accepts the connections of one MX; `make` creates the protocol of each."""
 
     def __init__(self, make: Callable[[], HttpConnection], tls: ssl.SSLContext | None) -> None:
         self._make = make
@@ -49,7 +50,7 @@ class Acceptor:
         loop = asyncio.get_running_loop()
         while True:
             try:
-                line, address = await loop.sock_accept(listening)
+                accepted, address = await loop.sock_accept(listening)
             except ConnectionAbortedError:  # the client has left already
                 continue
             except OSError as error:
@@ -58,30 +59,31 @@ class Acceptor:
                 )
                 await asyncio.sleep(PAUSE_SECONDS)
                 continue
-            self._begin(line, address)
+            self._begin(accepted, address)
             await asyncio.sleep(0)  # without which many new connections would hold up all others
 
-    def _begin(self, line: socket.socket, address: tuple[str, int]) -> None:
+    def _begin(self, accepted: socket.socket, address: tuple[str, int]) -> None:
         """Serves a connection in the background; closes it if its origin has its share."""
         places = self._of_this_machine if is_loopback(address[0]) else self._of_others
         holders: tuple[str, ...] = ()
         if places is self._of_others or places.taken >= UNSHARED:
-            holders = (origin(address[0], Peer(address[:2], line.getsockname()[:2], line)),)
+            peer = Peer(address[:2], accepted.getsockname()[:2], accepted)
+            holders = (origin(address[0], peer),)
         try:
             places.take(*holders)
         except SynergyError:
-            line.close()
+            accepted.close()
             return
-        task = asyncio.get_running_loop().create_task(self._serve(line))
+        task = asyncio.get_running_loop().create_task(self._serve(accepted))
         self._served.add(task)
         task.add_done_callback(self._served.discard)
         task.add_done_callback(lambda _: places.give_back(*holders))
 
-    async def _serve(self, line: socket.socket) -> None:
+    async def _serve(self, accepted: socket.socket) -> None:
         connection = self._make()
         seconds = None if self._tls is None else HANDSHAKE_SECONDS
         with suppress(OSError):  # of the handshake
             await asyncio.get_running_loop().connect_accepted_socket(
-                lambda: connection, line, ssl=self._tls, ssl_handshake_timeout=seconds
+                lambda: connection, accepted, ssl=self._tls, ssl_handshake_timeout=seconds
             )
             await connection.lost.wait()

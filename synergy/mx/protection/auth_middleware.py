@@ -26,7 +26,7 @@ _CREDENTIALS = ("authorization", "cookie")  # headers
 
 
 class AuthMiddleware(HttpMiddleware):
-    """Authenticates requests; without credentials only the pages of the login are served.
+    """Authenticates requests; an unknown sender gets only the login pages and static files.
 
     It also refuses all changes by viewers to the API, and everything but events by tokens for
     events, before a body is read and so that no route can omit it; which role a route requires is
@@ -62,7 +62,7 @@ class AuthMiddleware(HttpMiddleware):
 def _check_transport(request: HTTPConnection) -> None:
     """Raises Forbidden for credentials, and for the form that asks for them, without TLS.
 
-    Within the machine they need none: from a proxy that terminates TLS, or from a local client.
+    Connections within the machine need no TLS: from a proxy that terminates it, or a local client.
     """
     is_safe = request.url.scheme == "https" or is_local(request)
     has_credentials = any(name in request.headers for name in _CREDENTIALS)

@@ -11,7 +11,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from synergy.mx.protection.peers import Peer
 
 HEAD_SECONDS: Final = 10.0  # in which the head of a request has to arrive
-READ_SECONDS: Final = 30.0  # without reading, after which a client is disconnected
+READ_SECONDS: Final = 30.0  # a client that reads nothing for so long is disconnected
 REST_SECONDS: Final = 5.0  # in which the rest of a body that was refused has to arrive
 
 
@@ -20,8 +20,8 @@ class HttpConnection(H11Protocol):
 
     It closes connections of clients that send the head or read the response too slowly. Otherwise
     many connections that send single bytes (slowloris), or that do not read a large response or the
-    stream, would block all other clients. The rest of a body that was refused is dropped; were the
-    connection closed at once, the client could lose the response.
+    stream, would block all other clients. The rest of a refused body is received for `REST_SECONDS`
+    and dropped: if the connection were closed at once, the client could lose the response.
     """
 
     _head_timer: asyncio.TimerHandle | None = None

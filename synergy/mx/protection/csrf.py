@@ -1,8 +1,9 @@
 """CSRF protection: pages of other sites may link to MX, and nothing else.
 
 Browsers name the origin of a request (`Sec-Fetch-Site`, `Origin`). Other programs send no origin
-and are not checked: a site cannot make them send requests. A request with a session also needs the
-token of the session, which no other site can read.
+and are not checked: a site cannot make them send requests. A change with a session also needs the
+token of the session, which no other site can read: in a header for the API, which is checked here,
+or in a field of a form (`forms`).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _PORTS = {"http": "80", "https": "443"}
 
 
 class CsrfProtection(HttpMiddleware):
-    """Refuses requests of other sites, and changes by a session without its token."""
+    """Refuses requests of other sites, and changes by the API with a session but not its token."""
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         _check(HTTPConnection(scope))

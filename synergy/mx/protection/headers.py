@@ -28,7 +28,7 @@ ALWAYS: Final = {
 
 
 class SecurityHeaders(HttpMiddleware):
-    """Adds the security headers to every response, and forbids caching where it does not."""
+    """Adds the security headers to every response; forbids caching unless it has Cache-Control."""
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def with_headers(message: Message) -> None:

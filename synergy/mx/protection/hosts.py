@@ -1,8 +1,8 @@
 """Host names of MX: protection against DNS rebinding.
 
 A name that an attacker owns may resolve to this machine; a browser would then let pages of that
-name read the responses. So the `Host` of a request must be one of the machine's own names, or the
-address of the connection.
+name read the responses. So the `Host` of a request must be a host name of MX, a loopback address,
+or the address of the connection.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
 
 
 class HostCheck(HttpMiddleware):
-    """Refuses requests whose `Host` is not a name of MX."""
+    """Refuses requests whose `Host` is neither a name nor an address of MX."""
 
     def __init__(self, app: ASGIApp, names: frozenset[str]) -> None:
         super().__init__(app)

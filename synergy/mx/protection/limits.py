@@ -18,13 +18,13 @@ from synergy.mx.protection.origins import holders_of
 from synergy.mx.protection.shares import Shares
 
 MIB = 1024 * 1024
-LARGEST: Final = 17 * MIB  # a body; the payload of a schedule may have 16,777,215 bytes
+LARGEST: Final = 17 * MIB  # the largest body; the payload of a schedule may have 16,777,215 bytes
 HEADER_BYTES: Final = 16 * 1024  # of all headers
 TARGET_BYTES: Final = 8 * 1024  # of path and query
 LENGTH_DIGITS: Final = 19  # of a Content-Length; Python does not parse numbers of any length
 CHUNK_SECONDS: Final = 30.0  # until the next chunk of a body has to arrive
-SLOWEST_BYTES: Final = 4096  # a second of a whole body, once CHUNK_SECONDS are over
-ONCE: Final = (  # headers that decide about a request
+SLOWEST_BYTES: Final = 4096  # bytes per second of a whole body, after the first CHUNK_SECONDS
+ONCE: Final = (  # headers that may be sent once only: they decide about a request
     "authorization",
     "content-type",
     "idempotency-key",
@@ -49,8 +49,8 @@ def body_limit(method: str, path: str) -> int:
 class HeaderLimit(HttpMiddleware):
     """Refuses requests whose address or headers are too long, or which are ambiguous.
 
-    A proxy may see another end of an ambiguous request: what follows it could be a request of
-    somebody else, or one that the proxy never saw. So nothing more is read from the connection.
+    A request with two kinds of length also ends its connection: a proxy may have found another end
+    of it, so what follows could be a request of another client, or one that the proxy never saw.
     """
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -105,7 +105,7 @@ class BodyLimit(HttpMiddleware):
 class _LimitedBody:
     """A `receive` that raises HTTPException for a body that is too large or too slow.
 
-    It takes the place of each chunk with `hold`, which may raise; `held` bytes were taken.
+    It calls `hold` with the size of each chunk, which may raise; `held` is the sum of the sizes.
     """
 
     def __init__(self, receive: Receive, limit: int, hold: Callable[[int], None]) -> None:
@@ -133,7 +133,10 @@ class _LimitedBody:
         return message
 
     def _timeout(self) -> float:
-        """Seconds until the next chunk; fewer each time, or single bytes could take days."""
+        """Seconds in which the next chunk has to arrive.
+
+        They also depend on the speed of the body so far: sent byte by byte, it could take days.
+        """
         now = anyio.current_time()
         if self._begun is None:
             self._begun = now

@@ -43,11 +43,11 @@ def origin_of(request: HTTPConnection) -> str:
 
 
 def user_of(request: HTTPConnection) -> str | None:
-    """The user of a request; None without a name, as without users."""
+    """A key for the user of a request; None if it has no name, as in an MX without users."""
     person = person_of(request)
     return f"user {person.name}" if person is not None and person.name else None
 
 
 def holders_of(request: HTTPConnection) -> tuple[str, ...]:
-    """Whose shares a request counts for: its origin and its user."""
+    """The holders whose shares a request counts for: its origin, and its user if it has one."""
     return tuple(filter(None, (origin_of(request), user_of(request))))

@@ -26,7 +26,7 @@ class Rate:
     burst: int
 
 
-OF_ORIGIN: Final = Rate(200.0, 2000)  # of several users, where a proxy does not name addresses
+OF_ORIGIN: Final = Rate(200.0, 2000)  # several users may share an address
 OF_USER: Final = Rate(100.0, 1000)
 
 
@@ -36,10 +36,10 @@ class Budget:
     def __init__(self, rate: Rate, clock: Clock) -> None:
         self._rate = rate
         self._clock = clock
-        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()  # requests, and when
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()  # requests left, and when
 
     def wait(self, sender: str) -> float:
-        """Seconds until the next request of a sender is allowed; 0.0, which counts it, for now."""
+        """Seconds until a sender may send a request; if it may now, counts one and returns 0."""
         now = self._clock.monotonic()
         left, since = self._left.get(sender, (float(self._rate.burst), now))
         left = min(left + (now - since) * self._rate.per_second, self._rate.burst)
@@ -52,7 +52,10 @@ class Budget:
 
 
 class RateLimit(HttpMiddleware):
-    """Refuses requests of senders that send too many; `sender_of` is None for those without."""
+    """Refuses requests of senders that send too many.
+
+    `sender_of` returns None for a request that is not limited.
+    """
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """The log of requests that change something or fail, one line for each.
 
 A line holds no query, header or body, because these may hold secrets. A sender that floods MX does
-not push earlier lines out of the log: lines without a change are bounded for each.
+not push earlier lines out of the log: its lines about requests that changed nothing are bounded.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from synergy.mx.protection.csrf import SAFE
 from synergy.mx.protection.origins import origin_of, user_of
 from synergy.mx.protection.rates import Budget, Rate
 
-LONGEST_METHOD = 20  # characters
+LONGEST_METHOD = 20  # characters that are logged
 LONGEST_PATH = 300
 REFUSED: Final = Rate(0.2, 100)  # lines of each user or origin about requests that changed nothing
 
@@ -27,13 +27,13 @@ log = logging.getLogger(__name__)
 
 
 class RequestLog(HttpMiddleware):
-    """Logs requests when their responses end."""
+    """Logs requests that change something or fail, when their responses end."""
 
     def __init__(self, app: ASGIApp, clock: Clock) -> None:
         super().__init__(app)
         self._clock = clock
         self._budget = Budget(REFUSED, clock)
-        self._left_out = 0  # lines since the last one
+        self._left_out = 0  # lines left out since the last one was written
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         begun = self._clock.monotonic()

@@ -14,7 +14,8 @@ from synergy.mx.problems import ShareExceeded
 class Shares:
     """At most `most` places in total, and `share` for each holder: a user, or an origin.
 
-    `what` names the places in errors. Counts only what is taken. May be used by several threads.
+    `what` names the places in errors. Holders without a place take no memory. May be used by
+    several threads.
     """
 
     def __init__(self, what: str, most: int, share: int) -> None:
@@ -31,7 +32,7 @@ class Shares:
         return self._taken
 
     def check(self, *holders: str, amount: int = 1) -> None:
-        """Raises ShareExceeded or Unreachable if so many places are not free for these holders."""
+        """Raises ShareExceeded or Unreachable if `amount` places are not free for these holders."""
         if any(self._by_holder[holder] + amount > self.share for holder in holders):
             raise ShareExceeded(
                 f"too many {self._what} at once: each user and each address has {self.share:,}"

@@ -40,7 +40,7 @@ class StreamShutdown(HttpMiddleware):
     """Makes handlers see a disconnected client when MX stops.
 
     An event stream also ends when its client is no longer authenticated, after a logout or a change
-    of the account. So the code that writes a stream handles neither.
+    of the account. So the code that writes a stream needs to handle neither case.
     """
 
     def __init__(self, app: ASGIApp, shutdown: ShutdownSignal) -> None:

@@ -1,4 +1,4 @@
-"""Turns at the threads of handlers, which are few: one user leaves some to all others."""
+"""Turns at the threads of handlers: they are few, and one user must leave some to others."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ SHARE: Final = 8  # requests of a user that are handled at a time
 
 
 class Turns(HttpMiddleware):
-    """Has further requests of a user wait, until the response to an earlier one begins.
+    """Handles `SHARE` requests of a user at a time; further ones wait.
 
-    From then on a response needs no thread for long; so event streams take no turns. Requests
-    without a user take none either: logins have limits of their own.
+    A turn ends when the response begins, because from then on it needs no thread for long: an event
+    stream keeps no turn. Requests without a user take none: logins have limits of their own.
     """
 
     def __init__(self, app: ASGIApp) -> None:

@@ -46,7 +46,7 @@ export function down(qualifier, ordinal, finer) {
   return at;
 }
 
-// The period as an instant, in milliseconds.
+// The instant at which a period begins, in milliseconds.
 export const start = (qualifier, ordinal) => down(qualifier, ordinal, "hourly") * HOUR;
 
 // The period that holds an instant.

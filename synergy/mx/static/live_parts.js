@@ -17,7 +17,7 @@ const POLLED = '[hx-trigger*="every "]';
 
 const heard = new Map(); // noun: time of its last event
 const asked = new WeakMap(); // part: time from which it is to be reloaded
-const read = new WeakMap(); // part: when it was last loaded, 0 if it came with the page
+const read = new WeakMap(); // part: when it was last requested, 0 if it came with the page
 const begun = new WeakMap(); // request: when it was sent
 
 const allParts = () => document.querySelectorAll(`${LIVE}, [hx-trigger*="refresh"]`);

@@ -6,10 +6,10 @@
 import { ask } from "./ask.js";
 
 const PAGE = 200; // lines
-const MOST_PAGES = 60; // that are cached
-const MOST_REQUESTS = 3; // at once
+const MOST_PAGES = 60; // pages that are cached
+const MOST_REQUESTS = 3; // pages that are loaded at a time
 const RETRY_MS = 3000; // until a failed request is repeated
-const NUMBERS = 20000; // of matching lines in one response
+const NUMBERS = 20000; // line numbers in one response to a search
 export const MOST = 200000; // matches, after which the search stops
 
 export class LogSource {
@@ -65,7 +65,7 @@ export class LogSource {
     return this.pages.get(Math.floor(index / PAGE))?.[index % PAGE];
   }
 
-  /** Loads the lines from `first` to `last`. */
+  /** Begins to load the missing lines at the indexes `first` to `last`, in a few requests at a time. */
   want(first, last) {
     const end = Math.min(last, this.count - 1);
     for (let page = Math.floor(Math.max(0, first) / PAGE); page <= Math.floor(end / PAGE); page += 1) {

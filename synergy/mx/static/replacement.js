@@ -1,5 +1,5 @@
-// The replacement of an element that was swapped out: the element with the same action or link. A
-// switch that was used has the opposite action by then.
+// The replacement of an element that was swapped out: the element with the same action or link. For a
+// switch it is the switch of the same thing, although its action is now the opposite one.
 
 export function twinOf(gone) {
   const { api, method, body } = gone.dataset;

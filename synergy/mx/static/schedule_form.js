@@ -5,7 +5,7 @@ import { element, table } from "./dom.js";
 import { visible } from "./visible_text.js";
 import { addLeg, readFields, example, fillFields, Unreadable } from "./schedule_fields.js";
 
-const PAUSE_MS = 300; // without a key, after which the preview is requested
+const PAUSE_MS = 300; // the pause in typing after which the preview is requested
 const API = "/api/v1/schedules";
 
 const $ = (id) => document.getElementById(id);
@@ -13,7 +13,7 @@ const form = $("schedule-form");
 const name = form.dataset.name;
 let base = JSON.parse(form.dataset.definition);
 let isText = false;
-let requested = 0; // previews; responses to all but the last are obsolete
+let requested = 0; // previews so far; responses to all but the last are obsolete
 let timer = 0;
 const touched = new Set();
 

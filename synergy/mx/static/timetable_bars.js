@@ -5,7 +5,7 @@ import * as cal from "./calendar.js";
 import { element } from "./dom.js";
 import { GAP, newCell, paintCell } from "./timetable_cells.js";
 
-const LANE = 1e7; // more than any ordinal, to name bars by lane and job
+const LANE = 1e7; // more than any ordinal of a lane; names bars by lane and job
 
 export class Bars {
   constructor(grid) {

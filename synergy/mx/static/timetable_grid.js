@@ -9,8 +9,8 @@ import { GAP, named, newCell, paintCell } from "./timetable_cells.js";
 
 const OVERSCAN = 4; // rows painted beyond either edge
 const EDGES = 8; // pixels above and below all rows
-const NARROW = 620; // pixels of calendar below which lanes shrink
-const SMALLEST = 15; // pixels of a cell below which a row takes two lines
+const NARROW = 620; // the width of the calendar, in pixels, below which lanes shrink
+const SMALLEST = 15; // the width of a cell, in pixels, below which a row takes two lines
 const MOST_CELLS = { hourly: 24, daily: 31, monthly: 12, yearly: 10 };
 
 export class Grid {
@@ -18,7 +18,7 @@ export class Grid {
   constructor(view, tree, now) {
     this.view = view;
     this.tree = tree;
-    this.marks = () => ""; // (level, ordinal): classes that others add
+    this.marks = () => ""; // (level, ordinal): further classes of a cell
     this.afterPaint = () => {}; // (row at the top, row at the bottom)
     this.newestFirst = true;
     this.fine = tree.finest;
@@ -90,7 +90,7 @@ export class Grid {
   // The row that shows an instant, in milliseconds.
   rowNow(now) { return cal.up("hourly", cal.at("hourly", now), this.rowQualifier); }
 
-  // The row that shows a period, or that begins it.
+  // The row that shows a period; for a bar of a lane, its oldest row.
   rowOf(level, ordinal) {
     return this.isLane(level)
       ? cal.down(level.qualifier, level.begin(ordinal), this.rowQualifier)

@@ -47,7 +47,7 @@ function go(grid, actions, target, extends_) {
   actions.announce();
 }
 
-// The neighbour in the same process; past the end of the row that of the next.
+// The neighbour in the same process, also in the next row; to the left of a row, the nearest lane.
 function sideways(grid, step, extending) {
   const { level, ordinal } = grid.focus;
   const row = grid.anchorRow ?? grid.rowOf(level, ordinal);
@@ -85,7 +85,7 @@ function inRow(grid, row) {
   return { level, ordinal: Math.min(grid.rowStart(to) + column, grid.rowStart(to + 1) - 1) };
 }
 
-// The same day of the next month (or month of the next year, as rows are).
+// The same day of the next month; if a row is a month, the same month of the next year.
 function page(grid, step) {
   const { level, ordinal } = grid.focus;
   const row = grid.anchorRow ?? grid.rowOf(level, ordinal);

@@ -14,7 +14,7 @@ export class Live {
     this.changed = changed;
     this.flashes = new Map(); // level -> [first, last]
     this.readings = new Set(); // each with the events since it began
-    this.isBehind = false; // everything has to be reloaded, which has not succeeded yet
+    this.isBehind = false; // whether everything has to be reloaded
   }
 
   start() {

@@ -58,7 +58,7 @@ export class Selection {
     this.show();
   }
 
-  // Selects from the first selected job (without a selection from `from`) to another job.
+  // Selects from where the selection of this process began, or else from `from`, to another job.
   extend(from, level, ordinal) {
     const anchor = this.range && this.anchor.level === level ? this.anchor.ordinal : from;
     this.select(level, anchor, ordinal);

@@ -79,7 +79,7 @@ export class Level {
     return word === "skipped" ? word : "";
   }
 
-  // The jobs `first` to `last` by state, without states of no job.
+  // The number of jobs in each state, from `first` to `last`; states without jobs are left out.
   counts(first = this.first, last = this.end - 1) {
     const found = new Array(STATES.length).fill(0);
     const end = last + 1 - this.first;

@@ -1,5 +1,5 @@
-// Tells MX with the next request of a live part that somebody uses the page. Live parts ask for news
-// by themselves, which alone keeps no session alive.
+// Tells MX, with the next request of a live part, that the user is active. Live parts also send requests
+// by themselves; these alone keep no session alive.
 
 const SIGNS = ["keydown", "pointerdown", "wheel"];
 
