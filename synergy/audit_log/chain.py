@@ -21,7 +21,7 @@ def healing(torn: bytes) -> Act:
 class Verified:
     """What a verification found. Faults mean that the log is not as it was written.
 
-    Remarks are gaps that are told by the log itself: a torn line, earlier files that are not there.
+    Remarks are gaps that the log itself shows: a torn line, or earlier files that are missing.
     """
 
     entries: int = 0
@@ -36,7 +36,7 @@ class Verified:
 
 
 def verify(lines: Iterable[tuple[str, bytes]], kept_head: str = "") -> Verified:
-    """Verifies lines, which have their place and end with a line feed.
+    """Verifies lines, each given with its place and its line feed; a torn last line has none.
 
     `kept_head` is the hash of an entry that was kept elsewhere, and has to be among them.
     """
@@ -51,8 +51,8 @@ def verify(lines: Iterable[tuple[str, bytes]], kept_head: str = "") -> Verified:
 class _Walk:
     """The state between two lines.
 
-    `damages` is the number of lines since the last one that was whole, `damaged` the place of the
-    first of them, and `damage` the last one.
+    `damages` is the number of damaged lines since the last whole one, `damaged` the place of the
+    first of them, and `damage` the last of them.
     """
 
     found: Verified
@@ -80,7 +80,7 @@ class _Walk:
     def end(self) -> None:
         if self.damages == 1 and not self.damage.endswith(b"\n"):
             self.found.remarks.append(
-                f"{self.damaged}: the last line is torn: its act is lost; the next one heals it"
+                f"{self.damaged}: the last line is torn: its act is lost; the next entry closes it"
             )
         elif self.damages:
             self._fault(f"{self.damaged}: the line was changed")
@@ -92,7 +92,7 @@ class _Walk:
         is_healing = entry.action == HEALED
         if is_healing and self.damages == 1 and entry.object == healing(torn).object:
             self.found.remarks.append(
-                f"{self.damaged}: a line is torn, which entry {entry.seq} tells: its act is lost"
+                f"{self.damaged}: a line is torn, as entry {entry.seq} records: its act is lost"
             )
         elif self.damages:
             self._fault(f"{self.damaged}: the line was changed, or inserted")

@@ -18,7 +18,7 @@ MOST: Final = 16  # texts of an object
 _HASH: Final = b',"hash":"'
 
 BEGUN, DONE, REFUSED, FAILED = "begun", "done", "refused", "failed"
-"""Results. If an act has no line but the one with which it began, it may or may not be done."""
+"""Results. An act whose only line is the one with which it began may or may not have been done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def follow(
     detail: str = "",
     of: int | None = None,
 ) -> Entry:
-    """The entry after `last`; None: the first."""
+    """The entry after `last`, or the first entry if that is None."""
     return Entry(
         seq=1 if last is None else last.seq + 1,
         at=now.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
@@ -95,7 +95,7 @@ def follow(
 
 
 def decode(line: bytes) -> Entry:
-    """The entry of a line; raises ValueError unless the hash fits, and `line` would write the same.
+    """The entry of a line; raises ValueError unless the hash fits and `Entry.line` is the same.
 
     A line in another form is refused: with a field twice, for example, other programs might show
     the other value.

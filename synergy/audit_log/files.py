@@ -58,9 +58,9 @@ class AuditLog:
         self._append(act, result, detail)
 
     def newest(self, before: int | None = None) -> Iterator[Entry]:
-        """Entries, newest first, from the one before the entry with this number; no damaged ones.
+        """Entries, newest first, without damaged lines; with `before`, only those with lower `seq`.
 
-        Raises AuditLogUnavailable, as soon as it is read.
+        The iteration, not the call, raises AuditLogUnavailable.
         """
         with _unavailable(self.folder, "reading"):
             for path in reversed(files(self.folder)):
@@ -138,7 +138,10 @@ def _tail(path: Path) -> tuple[int, bytes, Entry | None]:
 
 
 def _heal(last: Entry | None, torn: bytes, now: datetime) -> tuple[Entry, bytes]:
-    """What closes a torn line, and the last entry then; one that lacks its end only is whole."""
+    """The last entry once a torn line is closed, and the bytes that close it.
+
+    A line that lacks only its line feed is an entry of its own, and is completed.
+    """
     with suppress(ValueError):
         return decode(torn + b"\n"), b"\n"
     healed = follow(last, now, healing(torn), DONE)
@@ -146,7 +149,7 @@ def _heal(last: Entry | None, torn: bytes, now: datetime) -> tuple[Entry, bytes]
 
 
 def _write(path: Path, text: bytes) -> None:
-    """Appends to a file, all or nothing unless the machine stops: that leaves a torn line."""
+    """Appends to a file, all or nothing; a stop of process or machine may leave a torn line."""
     is_new = not path.exists()
     with _opened(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT) as fd:
         size = os.fstat(fd).st_size
@@ -186,7 +189,7 @@ def _opened_folder(path: Path) -> Iterator[int]:
 
 
 def _keep_owner(made: int, folder: Path) -> None:
-    """Gives what root has created to the owner of the folder, who has to go on writing it."""
+    """Gives what root has created to the owner of the folder, whose processes write it later."""
     if os.geteuid() == 0 and (owner := folder.stat()).st_uid != os.stat(made).st_uid:
         os.fchown(made, owner.st_uid, owner.st_gid)
 

@@ -32,7 +32,10 @@ class StoreEngine(Protocol):
         ...
 
     def place(self, url: str) -> str:
-        """The store's place without user, secrets and options; equal for URLs of one store."""
+        """The store's place without user, secrets and options.
+
+        URLs with the same place name the same store.
+        """
         ...
 
     def weaknesses(self, url: str) -> list[str]:
@@ -89,5 +92,8 @@ class BusEngine(Protocol):
         ...
 
     def open(self, url: str, store: Store, home: Path, clock: Clock, queues: Sequence[str]) -> Bus:
-        """The bus, not connected yet; `home` is the folder that the processes of a box share."""
+        """The bus, not connected yet.
+
+        `home` is the folder that the processes of a box share; `queues` are those of all processes.
+        """
         ...

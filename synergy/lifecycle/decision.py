@@ -90,7 +90,7 @@ PASSES = Gate()
 class Situation:
     """Everything that a decision depends on.
 
-    `is_closed`: now is strictly after the period's end plus settle. `is_checkpoint`: the job
+    `is_closed`: now is strictly after `ManagedProcess.closes_at`. `is_checkpoint`: the job
     runs at all (`time_grouping`). `is_measured`: the source lies in the store, so `bounds`
     are known, and None means that nothing was ever written there. `units` are those of the
     present generation, oldest first: at most one runs, and at most one waits behind it.

@@ -53,7 +53,8 @@ class Address:
     def parse(cls, url: str) -> Self:
         """The address of a URL; raises InvalidValue with the expected form.
 
-        The message quotes no part of the URL: what looks like a port may be part of a password.
+        The message quotes only options of the URL: what looks like a port may be part of a
+        password.
         """
         try:
             parts = urlsplit(url)

@@ -98,9 +98,9 @@ class Bus(BusView, Protocol):
         """Sends messages when the batch is durable, and not if it fails.
 
         An engine that uses the store writes them with the batch, and calls `confirmed` at
-        once: its writes belong to the batch as well. Any other sends them after the batch, which
-        may raise MessagingUnavailable although the batch is durable; `confirmed` is called if and
-        when they are known to be safe in the queue.
+        once: what `confirmed` writes belongs to the batch as well. Any other engine sends them
+        after the batch, which may raise MessagingUnavailable although the batch is durable;
+        `confirmed` is called if and when they are known to be safe in the queue.
         """
         ...
 

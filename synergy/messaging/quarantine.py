@@ -19,7 +19,10 @@ log = logging.getLogger(__name__)
 
 
 class Quarantine:
-    """Adds messages within limits, and tells when messages were dropped for them."""
+    """Adds messages within limits; logs and journals that older messages were dropped.
+
+    It does so for the first dropped message, and then once for every `TOLD_EVERY`.
+    """
 
     def __init__(
         self, store: Store, clock: Clock, limits: QuarantineLimits = QUARANTINE_LIMITS

@@ -3,7 +3,7 @@
 A waiter is a datagram socket. A wake-up sends a byte to each waiter of a topic and never blocks. A
 byte that is sent before the wait stays in the socket, so none is lost between a check and the wait
 after it; a waiter whose socket is full was woken already. Wake-ups carry nothing and may be lost,
-so waiting parts also check without being woken.
+so waiting code also checks at intervals.
 
 Across processes, waiters are socket files in one directory. They are reached through the
 directory's descriptor, because the path of a socket must be short and that of a home need not be.

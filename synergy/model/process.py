@@ -1,4 +1,7 @@
-"""Processes, trees and the deployment that `context.py` declares."""
+"""Processes, trees and the deployment that `context.py` declares.
+
+A process also says when its periods are closed: at their end plus `settle` (`closes_at`).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Triggers as text: `every`, `at` and `cron`.
+"""Triggers as text, as in `process interval NAME 'every 60'`: `every`, `at` and `cron`.
 
 `every N` is due at the multiples of N seconds since the Unix epoch, so it needs no state: all
 processes compute the same instants, and a restart shifts nothing. `at [D-]HH:MM, ...` is due each

@@ -19,7 +19,7 @@ _WITHOUT_FLAGS = bytes(byte & STATE_MASK for byte in range(256))
 
 
 class Block:
-    """The states of up to 1,024 neighbours, and the generations that are not 1, by ordinal."""
+    """The states of 1,024 neighbouring jobs, and the generations that are not 1, by ordinal."""
 
     __slots__ = ("first", "generations", "states")
 
@@ -50,7 +50,7 @@ class Block:
         if generation is not None:
             self.generations.update(dict.fromkeys(range(first, last + 1), generation))
 
-    def run(self, process: str) -> JobSpan:
+    def span(self, process: str) -> JobSpan:
         """The jobs from the first to the last one that was ever moved."""
         states = bytes(self.states)
         begin = len(states) - len(states.lstrip(b"\0"))
@@ -62,7 +62,7 @@ class Block:
 
 
 class Blocks:
-    """The blocks of a group of moves: each is read once, and changed ones are noted."""
+    """The blocks of a group of moves: each is read once, and the changed ones are recorded."""
 
     def __init__(self, read: Callable[[Place], Block]) -> None:
         self._read = read

@@ -66,7 +66,7 @@ _BY_MARK = {f"{_MARK}{one.mark}": one for one in TYPES}
 
 
 def encoded(row: Mapping[str, object], nan: Nan = "refuse") -> bytes:
-    """The stored form of a row; raises Unstorable for a value that could not be read back."""
+    """The stored form of a row; raises Unstorable if the row is too large or would change."""
     text = _plainly(row)
     if text is None:
         tree = _Encoder(nan).value(row, 0)

@@ -42,8 +42,8 @@ KINDS: Mapping[str, Mapping[str, str | int]] = {
 before all others.
 
 A record of `unit_logs` holds all lines of an attempt, a record of `schedules` all versions; `marks`
-are the bounds of timeperiods, and `numbers` the last numbers of journal entries and dead messages,
-which may be deleted."""
+are the bounds of timeperiods. `numbers` are the last numbers of journal entries and dead messages:
+they are records of their own, because the rows that had them may be deleted."""
 
 
 def beginning(kind: str) -> Key:

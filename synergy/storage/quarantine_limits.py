@@ -1,6 +1,6 @@
 """How much quarantine keeps: when it is full, the oldest messages are dropped.
 
-Both engines apply this rule in the same step as each addition.
+Each engine applies this rule whenever it adds a message.
 """
 
 from __future__ import annotations

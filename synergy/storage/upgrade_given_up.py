@@ -8,11 +8,11 @@ newest unit of the job, which is never deleted:
 - the journal entry of the skip names the unit. The scheduler wrote the unit's id in the second case
   only: in the first, the entry names no unit, and the unit was canceled after the job.
 
-Journal entries are deleted after 30 days. Without the entry, the reason of the unit decides: if it
-is one that only the collector writes, the job was given up. With any other reason the job stays
-skipped, because an operator canceled the unit or skipped the job and was informed that the period
-would be skipped. So if the cases cannot be distinguished, the job counts as an operator's decision,
-and a failure without such a decision becomes visible.
+Journal entries are deleted after 30 days by default. Without the entry, the reason of the unit
+decides: if it is one that only the collector writes, the job was given up. With any other reason
+the job stays skipped, because an operator canceled the unit or skipped the job and was informed
+that the period would be skipped. So if the cases cannot be distinguished, the job counts as an
+operator's decision, and a failure without such a decision becomes visible.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ A job may finish (is *finalisable*) when every counterpart in the trees depended
 finished and every child is finished.
 
 A period that begins under a parent that an operator skipped is skipped as well, with any blocking
-type.
+type. Whether a period is closed is decided by its process (`ManagedProcess.closes_at`).
 """
 
 from __future__ import annotations

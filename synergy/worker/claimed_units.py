@@ -1,6 +1,7 @@
 """The units that a worker process has claimed: one in progress, some waiting, some concluded.
 
-The working thread and the heartbeat thread share them; both may call every method.
+The working thread and the heartbeat thread share them; both may call every method. It is noticed
+here that a claim was lost: canceled, started over, or handed to another worker.
 """
 
 from __future__ import annotations

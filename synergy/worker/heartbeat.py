@@ -1,7 +1,7 @@
 """The heartbeat thread of a worker process.
 
-It sends six heartbeats in each heartbeat limit. What follows for units whose heartbeat the store
-refuses is in `claimed_units`. Once a unit has run for about a second, the thread also writes
+It sends six heartbeats in each heartbeat limit. `claimed_units` recognizes a lost unit, and does
+what follows. Once a unit has run for about a second, the thread also writes
 pending conclusions, gives back the waiting units, and checks every second whether the unit was
 canceled or started over. If the process is asked to stop and the work does not return, the unit is
 given back before the process is killed.

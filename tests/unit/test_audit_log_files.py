@@ -127,7 +127,7 @@ def test_a_torn_line_is_healed_and_told(tmp_path_factory: pytest.TempPathFactory
     log.note(ACT)
     found = verified_log(log)
     assert found.faults == []
-    assert "which entry 3 tells" in found.remarks[0]
+    assert "as entry 3 records" in found.remarks[0]
     assert torn in path.read_bytes(), "what is left of it stays"
     assert found.head.seq == 4
 

@@ -2,7 +2,8 @@
 
 `judge` evaluates only the runs whose verdict may have changed: new runs, runs whose time has come
 or whose schedule was changed, and runs for which another run that was launched or ended counts.
-The decider writes what it decides.
+The decider writes what it decides. Runs are launched by priority, then age (`wait_queues`); what a
+run waits for is decided in `schedule.constraint`.
 """
 
 from __future__ import annotations

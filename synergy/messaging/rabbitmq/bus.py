@@ -1,9 +1,11 @@
-"""The bus over RabbitMQ: messages are sent after their batch, and acknowledged after another.
+"""The bus over RabbitMQ.
+
+Messages are sent after the batch that publishes them, and acknowledged after the batch that takes
+them.
 
 A message is a hint or can be handled twice, so at-least-once delivery suffices, and store and
 broker need no common transaction: the collector publishes messages again that the broker refused or
-lost. Bad messages are kept in the store, where they can be read and replayed whatever the state of
-the broker.
+lost. Bad messages are kept in the store, where they can be read without the broker.
 
 One thread does all input and output (`loop`), over two connections (`sender`, `receiver`) that are
 opened when first needed, and reopened when lost (`reconnecting`).
@@ -190,7 +192,7 @@ class RabbitBus:
             self._await(self._sender.send(outgoing, self._deployment()), SEND_SECONDS)
 
     def _confirm(self, acts: Sequence[Callable[[], object]]) -> None:
-        """Calls the callbacks; their writes only save the collector work, and may fail."""
+        """Calls the callbacks; their writes may fail, because they only save the collector work."""
         with suppress(StorageUnavailable), self._store.batch():
             for act in acts:
                 act()

@@ -1,9 +1,9 @@
 """Publishes messages to exchanges of any broker, each confirmed and routed to at least one queue.
 
-Unlike the bus's own (`sender`), they go to brokers that schedules name: an exchange may be missing,
-and the broker then closes the channel. So a channel carries one message at a time, and a failure
-affects one message only. Connections are opened when needed, kept for a while, and reopened when
-lost.
+Unlike the messages of the bus (`sender`), they go to brokers that schedules name. An exchange may
+be missing, and the broker then closes the channel. So a channel carries one message at a time, and
+a failure affects one message only. Connections are opened when needed, kept for a while, and
+reopened when lost.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from synergy.messaging.amqp import Address
 from synergy.messaging.rabbitmq.faults import Fault
 from synergy.messaging.rabbitmq.wire import Channel, Connection, parameters
 
-IDLE_SECONDS = 60.0  # without a message, after which a connection is closed
+IDLE_SECONDS = 60.0  # a connection that has sent no message for so long is closed
 CLOSE_SECONDS = 2.0
 
 
@@ -226,5 +226,5 @@ def _is_over(opening: asyncio.Task[Connection]) -> bool:
 
 
 def _for_target(text: str) -> str:
-    """The text of a fault, which is written for the bus, for a target."""
+    """A fault's text, which names the setting of the bus, reworded for a target of a schedule."""
     return text.replace("SYNERGY_BUS", "the target's URL")

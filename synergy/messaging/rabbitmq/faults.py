@@ -53,8 +53,8 @@ def _mistake(error: BaseException, address: Address) -> str:
             | exceptions.ConnectionClosedByBroker(reply_code=530)
         ):
             return (
-                f"does not let user {address.user} into this vhost: it may not be there "
-                "(rabbitmqctl list_vhosts), or the user have no permissions in it "
+                f"does not let user {address.user} into this vhost: the vhost may not exist "
+                "(rabbitmqctl list_vhosts), or the user may have no permissions in it "
                 f"(rabbitmqctl list_user_permissions {address.user})"
             )
         case ssl.SSLCertVerificationError(verify_message=why):

@@ -11,7 +11,7 @@ from synergy.runtime.event_loop_thread import EventLoopThread
 
 T = TypeVar("T")
 
-LATE_SECONDS = 5.0  # allowed delay of the loop, beyond the limit of each coroutine
+LATE_SECONDS = 5.0  # how late the loop may be, beyond the limit of each coroutine
 
 
 class IoThread(EventLoopThread):
@@ -21,7 +21,10 @@ class IoThread(EventLoopThread):
         super().__init__("rabbitmq")
 
     def run(self, work: Coroutine[Any, Any, T], limit: float, what: str) -> T:
-        """The result of `work`; raises MessagingUnavailable, with `what`, after `limit` seconds."""
+        """The result of `work`; raises MessagingUnavailable, with `what`, after `limit` seconds.
+
+        Also raises MessagingUnavailable if the thread was stopped.
+        """
         future = self.submit(asyncio.wait_for(work, limit))
         if future is None:
             work.close()

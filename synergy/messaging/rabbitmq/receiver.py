@@ -15,8 +15,8 @@ from synergy.messaging.rabbitmq.subscription import Subscription
 from synergy.messaging.rabbitmq.topic_listener import TopicListener
 from synergy.messaging.rabbitmq.wire import Connection
 
-STALL_CHECK_SECONDS = 30.0  # between two checks for queues that are not delivered
-STALL_CONFIRM_SECONDS = 2.0  # after which a stall is checked again
+STALL_CHECK_SECONDS = 30.0  # the pause between two checks for queues that are not delivered
+STALL_CONFIRM_SECONDS = 2.0  # the pause before a suspected stall is checked again
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +33,10 @@ class Receiver:
         self._watch: asyncio.Task[None] | None = None
 
     async def listen(self, topic: str) -> None:
-        """Returns when the topic is bound; raises Fault, and goes on trying."""
+        """Returns when the topic is bound, or at once if it was added before.
+
+        Raises Fault; the topic is then bound on the next connection.
+        """
         if self._listener.knows(topic):
             return
         self._listener.add(topic)
@@ -44,7 +47,10 @@ class Receiver:
             await self._listener.bind(topic, connection)
 
     async def subscribe(self, subscription: Subscription) -> None:
-        """Returns when messages can arrive; raises Fault, and goes on trying."""
+        """Returns when messages can arrive.
+
+        Raises Fault; messages can then arrive over the next connection.
+        """
         self._subscriptions.add(subscription)
         if self._watch is None:
             self._watch = asyncio.create_task(self._watch_for_stalls())

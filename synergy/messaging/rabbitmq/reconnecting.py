@@ -16,7 +16,7 @@ from synergy.messaging.rabbitmq.wire import Connection
 from synergy.runtime.service import RetryRule
 
 RULE = RetryRule(waiting="bus.lost", failing="bus.failed", first=1.0, longest=30.0)
-PROVEN_SECONDS = 30.0  # after which a connection counts as good, and the next pause is short
+PROVEN_SECONDS = 30.0  # after a connection that lasted so long, pauses begin short again
 CLOSE_SECONDS = 2.0
 
 log = logging.getLogger(__name__)
@@ -57,7 +57,7 @@ class ReconnectingConnection:
             self._task = asyncio.create_task(self._keep())
 
     async def up(self) -> Connection:
-        """The connection, once it is open; raises Fault if the last attempt failed."""
+        """The connection, once it is open; raises Fault if an attempt fails or has just failed."""
         self.start()
         while self._connection is None:
             if self._fault is not None:

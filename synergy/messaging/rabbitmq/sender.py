@@ -22,7 +22,7 @@ from synergy.messaging.rabbitmq.reconnecting import ReconnectingConnection
 from synergy.messaging.rabbitmq.topology import WAKEUPS, WORK, name_of
 from synergy.messaging.rabbitmq.wire import Channel, Connection
 
-CONFIRM_SECONDS = 3.0  # without any confirm, after which sending fails
+CONFIRM_SECONDS = 3.0  # sending fails if no confirm arrives for so long
 
 Outgoing = tuple[str, bytes]
 """The queue that a message goes to, and its body."""
@@ -56,9 +56,10 @@ class Sender:
         self._wakeups: set[str] = set()
 
     async def send(self, outgoing: Sequence[Outgoing], deployment: str) -> None:
-        """Returns when all are confirmed; raises Unsent, or another Fault if nothing was sent.
+        """Returns when all are confirmed; raises Unsent, with the queues of those that are not.
 
-        A missing queue is created, and gets its messages in a second try.
+        A missing queue is created, and gets its messages in a second try. Raises another Fault if
+        there is no connection, or if a missing queue cannot be created.
         """
         returned = await self._send_window(outgoing, deployment)
         if returned:
@@ -134,7 +135,7 @@ class Sender:
         self._work_channel.cast(publish, WORK, name_of(queue), body, properties, mandatory=True)
 
     async def _confirms(self, window: _Window, connection: Connection) -> None:
-        """Awaits confirms; raises Fault if the connection is lost, or none comes for long."""
+        """Awaits confirms; raises Fault if the connection is lost or none arrives for too long."""
         done = asyncio.create_task(window.done.wait())
         first: set[asyncio.Future[Any]] = {done, connection.lost}
         try:

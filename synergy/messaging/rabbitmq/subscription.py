@@ -1,4 +1,4 @@
-"""The messages of one consumer: buffered ones, and how many more the broker may send.
+"""The messages of one consumer: a buffer, and the number that the broker may send ahead.
 
 The broker sends as many messages ahead as were last requested, so that a consumer of many short
 units does not wait for each group. Busy consumers hold no messages: a consumer that takes single
@@ -25,7 +25,7 @@ from synergy.messaging.rabbitmq.faults import Fault
 from synergy.messaging.rabbitmq.topology import name_of
 from synergy.messaging.rabbitmq.wire import Channel
 
-IDLE_SECONDS = 0.1  # without a request, after which the buffer is returned
+IDLE_SECONDS = 0.1  # the buffer is returned if the consumer makes no request for so long
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ class Subscription:
     """A queue's messages for one consumer."""
 
     def __init__(self, queue: str, post: Callable[..., None], arrived: Callable[[], None]) -> None:
-        """`post` has the loop call something; `arrived` is called when a message is buffered."""
+        """`post` calls a function in the loop; `arrived` is called when a message is buffered."""
         self.queue = queue
         self.received_count = 0  # messages so far
         self._post = post

@@ -1,4 +1,4 @@
-"""Receives wake-ups of other processes by a queue of this process, bound to its topics."""
+"""Receives wake-ups of other processes through a queue of this process, bound to its topics."""
 
 from __future__ import annotations
 

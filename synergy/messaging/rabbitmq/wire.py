@@ -25,7 +25,7 @@ from synergy.messaging.rabbitmq.faults import CLOSED_BY_US, Fault, lost, unopene
 HEARTBEAT_SECONDS = 30
 CONNECT_SECONDS = 5.0  # for TCP, TLS and AMQP together
 OPEN_SECONDS = 15.0  # for finding the host, and trying all of its addresses
-BLOCKED_SECONDS = 60.0  # for which the broker may block before a reconnect
+BLOCKED_SECONDS = 60.0  # a connection that the broker blocks for so long is closed
 
 # pika logs what it raises, with tracebacks, at each try; the bus logs it once.
 logging.getLogger("pika").setLevel(logging.CRITICAL)
@@ -34,7 +34,8 @@ logging.getLogger("pika").setLevel(logging.CRITICAL)
 def parameters(address: Address, host: str = "") -> pika.ConnectionParameters:
     """Pika's parameters of an address; raises ConfigurationError for an unusable certificate.
 
-    `host` is connected to instead of that of the address, which the certificate must name.
+    With `host`, the connection is made to it instead of the address's host; the certificate must
+    name the latter all the same.
     """
     return pika.ConnectionParameters(
         host=host or address.host,
@@ -71,7 +72,7 @@ def _no_password() -> str:
 class Connection:
     """An open connection; `lost` is set to the reason when it can no longer be used.
 
-    `blocked` is the reason for which the broker accepts no messages at present; empty if it does.
+    `blocked` is the reason for which the broker accepts no messages at present, or empty.
     """
 
     def __init__(self, raw: AsyncioConnection, address: Address) -> None:
@@ -123,7 +124,7 @@ class Connection:
             self._raw.close()
 
     async def close(self) -> None:
-        """Closes the connection in good order: data that was sent before arrives."""
+        """Closes the connection in good order: data that was sent before the call arrives."""
         self.drop(Fault("the bus was closed"))
         await self._ended.wait()
 

@@ -1,4 +1,7 @@
-"""Limits on the size, speed and type of a request."""
+"""Limits on the size, speed and type of a single request.
+
+Connections are limited in `acceptor`, rates of requests in `rates`, threads in `turns`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads the triggers `interval` and `calendar_interval`."""
+"""Reads the triggers `interval` and `calendar_interval`; `every 60` is for `schedule.trigger`."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def within(collection: Collection[Doc], ranges: Sequence[Doc]) -> Iterator[Doc]:
 
 
 class Reader:
-    """Reads the visible rows in order and in parts, each of which is a consistent snapshot."""
+    """Reads the visible rows of a range in order and in parts, each a consistent snapshot."""
 
     def __init__(self, database: Database, collection: str, start: str, end: str) -> None:
         self._database = database

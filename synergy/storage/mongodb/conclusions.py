@@ -92,7 +92,7 @@ class Conclusions:
     def _commit(self, documents: Sequence[Doc], endings: dict[str, Doc]) -> set[str]:
         """Commits conclusions and carries them out; returns the ids of the concluded units.
 
-        A conclusion without rows takes only step 4.
+        A conclusion that changes no rows takes only step 4.
         """
         short = [document for document in documents if not endings[document["_id"]]["pages"]]
         long = [document for document in documents if endings[document["_id"]]["pages"]]

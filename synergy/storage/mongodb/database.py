@@ -76,8 +76,8 @@ class Database:
     def connect(cls, url: str) -> Self:
         """The database that the URL names; does not contact the server yet.
 
-        An option that the driver does not know raises ConfigurationError, because it may be a
-        misspelt option of safety.
+        Raises ConfigurationError for a URL that the driver does not accept. An option that the
+        driver does not know is an error too, because it may be a misspelt safety option.
         """
         place = location(url)
         name = MongoUrl.parse(url).database
@@ -109,8 +109,9 @@ class Database:
     def calling(self) -> Iterator[None]:
         """Translates the driver's errors within the block into StorageUnavailable.
 
-        DuplicateKeyError and BulkWriteError pass, because callers handle them, unless a write was
-        not confirmed. So do errors that are defects of the engine.
+        DuplicateKeyError passes, because callers handle it, and so does BulkWriteError, unless a
+        write was not confirmed. Errors that are defects of the engine pass as well. Raises
+        StorageUnavailable at once if the store was closed or the batch has failed.
         """
         batch = self._batch()
         self._check(batch)
@@ -201,7 +202,7 @@ def _part(batch: WriteBatch) -> Iterator[None]:
 def _options(url: str) -> Doc:
     """The fixed options, and the defaults that the URL does not set.
 
-    The value 0 counts as not set: as a deadline it would mean none.
+    The value 0 counts as not set: a deadline of 0 would mean no deadline.
     """
     given = {name for name, value in MongoUrl.parse(url).options.items() if value not in ("", "0")}
     return _FIXED | {name: value for name, value in _DEFAULTS.items() if name.lower() not in given}

@@ -56,12 +56,12 @@ _FORBIDDEN = (
     "{place} does not allow that ({error}): SYNERGY_STORE has to name a user with the rights in "
     "deploy/mongodb-user.js"
 )
-_FULL = "no space is left to write {place}: free some, then it goes on by itself"
+_FULL = "no space is left to write {place}: free some, and work resumes by itself"
 _OTHER = "{place} could not do what it was asked ({error}): look at the server's log"
 
 
 def translated(error: PyMongoError, place: str) -> StorageUnavailable | None:
-    """The error for the rest of Synergy; None for an error that the engine handles itself."""
+    """The error for the rest of Synergy; None for an error that is not translated."""
     advice = _of_operation(error) if isinstance(error, OperationFailure) else _of_driver(error)
     if advice is None:
         return None
@@ -81,7 +81,7 @@ def duplicate(error: PyMongoError) -> DuplicateKeyError | None:
 def _of_driver(error: PyMongoError) -> str | None:
     if "operation cancelled" in str(
         error
-    ):  # the driver's monitor noticed first that the server is silent
+    ):  # the driver's monitor noticed first that the server does not answer
         return _ADVICE[NetworkTimeout]
     if "SSL" in str(error) or "TLS" in str(error) or "certificate" in str(error):
         return _OF_TLS

@@ -54,7 +54,7 @@ class MongoJobs:
             for head in list(self._database["job_heads"].find(wanted)):
                 blocks |= _written(head, blocks)
         for place in sorted(blocks):
-            yield _block(place[1], blocks[place]).run(place[0])
+            yield _block(place[1], blocks[place]).span(place[0])
 
     def move(self, moves: Sequence[JobChange], now: datetime) -> list[JobChange]:
         refused: list[int] = []

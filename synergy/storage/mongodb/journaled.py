@@ -87,7 +87,7 @@ class JournaledCollection:
         return [(one, made) for one in given if (made := change(one)) is not None]
 
     def carry_out(self, decided: Sequence[Decided]) -> list[Doc]:
-        """Changes the documents that have the same version still; returns their new contents."""
+        """Changes the documents that still have the same version; returns their new contents."""
         self._journal.add_pending(
             self._to_entry(one, entry) for one, _ in decided for entry in one["untold"]
         )

@@ -1,4 +1,4 @@
-"""Merging of documents with their stored versions, safe beside other writers of the same ones."""
+"""Merging of documents with their stored versions, safe beside other writers of them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Merging:
         return list(self._left)
 
     def prepare(self) -> bool:
-        """Reads the documents that are not written yet and merges them; False if none changes."""
+        """Reads and merges the documents that are not written yet; False if none has changes."""
         if not self._left:
             return False
         self._read()

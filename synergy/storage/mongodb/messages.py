@@ -31,7 +31,7 @@ from synergy.storage.stored_fields import DEAD_MESSAGE
 
 FREE = ""  # the taker of a waiting message
 DEAD = "dead messages"  # the counter of dead messages
-DROPPED = "dropped dead messages"  # the counter of those that were dropped for others
+DROPPED = "dropped dead messages"  # the counter of those that were dropped because of the limits
 SIZED = {"size": {"$gte": 0}}  # all dead messages, found by the index of their sizes
 SOME = 20  # sizes that are read at a time: to read one, the server reads its message
 _PREFIX = "messages."  # begins the name of a queue's collection
@@ -117,7 +117,7 @@ class MongoMessages:
     def quarantine(self) -> QuarantineContents:
         """Sums the sizes in the index, where MongoDB finds them without the messages.
 
-        Two questions, because FerretDB answers only the first sum of a group.
+        It takes two queries, because FerretDB returns only the first sum of a group.
         """
         total = {"$group": {"_id": None, "bytes": {"$sum": "$size"}}}
         with self._database.calling():
@@ -133,7 +133,7 @@ class MongoMessages:
         return [_dead_message_of(one) for one in found]
 
     def replay(self, seqs: Sequence[int] | None = None) -> dict[str, int]:
-        """Puts each message back before deleting it: a crash in between repeats it."""
+        """Puts each message back before deleting it: a crash in between leaves both."""
         wanted = {} if seqs is None else {"_id": {"$in": list(seqs)}}
         with self._database.calling():
             found = list(self._dead.find(wanted).sort("_id", 1))

@@ -25,7 +25,10 @@ class NumberedCollection(Generic[Value]):
         self._number = number
 
     def find(self, wanted: Mapping[str, object], order: int = 1, limit: int = 0) -> list[Value]:
-        """The values that match a query, oldest first; newest first if `order` is -1."""
+        """The values that match a query, oldest first; newest first if `order` is -1.
+
+        A `limit` of 0 means no limit.
+        """
         with self._database.calling():
             found = self._database[self._name].find(wanted).sort(self._number, order).limit(limit)
             return [self._read(document) for document in found]

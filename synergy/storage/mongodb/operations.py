@@ -47,7 +47,7 @@ class MongoOperations:
                 self._journaled.journal_newest([document])
                 return replace(operation, rev=1)
         stored = self.get(operation.id)
-        assert stored is not None, "what could not be stored is there"
+        assert stored is not None, "an operation with this id is stored"
         return stored
 
     def change(self, operation: Operation) -> Operation | None:

@@ -51,11 +51,11 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The change of a place by a result: the version of its rows to show.
+    """The change of a place by a result: `version` is the version of the rows to show.
 
     `v` is the `v` of the stored page at staging, 0 if there was none. `count` is the number of rows
-    that differ, `rows` the number of rows after the change, and `removes` the versions that it
-    makes obsolete. It is stored with the unit's ending.
+    that differ, `rows` the number of rows after the change, and `removes` the versions that
+    become obsolete. The unit's ending holds its pages.
     """
 
     unit: str

@@ -122,7 +122,7 @@ class MongoRuns:
         for run in runs:  # only in tests: elsewhere the id is made from the key
             if run.id not in found:
                 twin = collection.find_one({"schedule": run.schedule, "key": run.key})
-                assert twin is not None, "what could not be created is there"
+                assert twin is not None, "a run with this key or id is stored"
                 found[run.id] = _run_of(twin)
         return found
 

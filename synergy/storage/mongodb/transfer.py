@@ -78,7 +78,7 @@ class MongoTransfer:
             "payloads": (self._bodies, self._write_bodies),
             "marks": (self._marks, self._write_marks),
             "documents": (self._documents, self._write_documents),
-            "messages": (self._rest, self._write_messages),
+            "messages": (self._queued, self._write_messages),
             "numbers": (self._numbers, self._write_numbers),
         }
 
@@ -209,7 +209,7 @@ class MongoTransfer:
             found = self._database["pages"].find({"_id": {"$in": ids}})
             return {page["timeperiod"]: page for page in found}
 
-    def _rest(self, after: Key) -> Iterator[Record]:
+    def _queued(self, after: Key) -> Iterator[Record]:
         last, seq = after
         for queue in sorted(self._messages.queues()):
             if queue >= str(last):
@@ -245,8 +245,8 @@ class MongoTransfer:
     ) -> Iterator[Doc]:
         """The documents after the values of `order`, sorted by its fields.
 
-        Each query fixes the first values and asks for a greater next one, beginning with the most
-        fixed values, so that an index serves each query.
+        For `order` (a, b) there are two queries, so that an index serves each: the documents with
+        the same a and a greater b, then those with a greater a.
         """
         names = list(order)
         for depth in reversed(range(len(names))):

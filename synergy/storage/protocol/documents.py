@@ -40,10 +40,12 @@ class ReadableDocuments(Protocol):
 
     Each write that changes a document has a number, in the order in which writes become
     visible: a reader that has seen number n has missed no write numbered below n.
+
+    A range `[start, end)` with the end "" includes everything from `start` on.
     """
 
     def read(self, collection: str, start: str, end: str) -> Iterator[dict[str, object]]:
-        """The bodies within `[start, end)`, by timeperiod, then key; an end of "" means none."""
+        """The bodies within `[start, end)`, by timeperiod, then key."""
         ...
 
     def bounds(self, collection: str, start: str, end: str) -> Bounds | None:

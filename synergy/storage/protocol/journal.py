@@ -13,7 +13,7 @@ class ReadableJournal(Protocol):
     """Entries by `seq`, which rises in the order in which they become visible."""
 
     def since(self, seq: int, limit: int, besides: str = "") -> list[JournalEntry]:
-        """Entries after `seq`, oldest first, without those whose `who` is `besides`."""
+        """Entries after `seq`, oldest first; without those whose `who` is `besides`, if given."""
         ...
 
     def of_job(

@@ -1,4 +1,4 @@
-"""Log lines of units, and the messages of the store-backed bus."""
+"""Log lines of units, waiting messages of the store-backed bus, and quarantined ones of any bus."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class StoredMessage:
 
 @value
 class DeadMessage:
-    """A message in quarantine, because it could not be read."""
+    """A message of any bus that is in quarantine, because it could not be read or was rejected."""
 
     seq: int
     queue: str
@@ -63,7 +63,7 @@ class DeadMessage:
 
 
 class ReadableMessages(Protocol):
-    """Waiting and quarantined messages of the store-backed bus."""
+    """The waiting messages of the store-backed bus, and the quarantined messages of any bus."""
 
     def depths(self) -> dict[str, int]:
         """The number of waiting messages of each queue that has any."""
@@ -79,7 +79,7 @@ class ReadableMessages(Protocol):
 
 
 class Messages(ReadableMessages, Protocol):
-    """Messages, read, put and taken; first in, first out for each queue."""
+    """Messages, read, put, taken and quarantined; first in, first out for each queue."""
 
     def put(self, queue: str, bodies: Sequence[bytes]) -> None: ...
 
@@ -102,7 +102,10 @@ class Messages(ReadableMessages, Protocol):
         ...
 
     def replay(self, seqs: Sequence[int] | None = None) -> dict[str, int]:
-        """Moves quarantined messages (None: all) back; returns their number by queue."""
+        """Moves quarantined messages (None: all) back into the store's queues.
+
+        Returns their number by queue.
+        """
         ...
 
     def purge(self, queue: str) -> int:

@@ -40,14 +40,18 @@ class ReadableLeases(Protocol):
 
 
 class Leases(ReadableLeases, Protocol):
-    """Leases, read and held; every change is a compare-and-set on (holder, epoch, seq)."""
+    """Leases, read and held; every change is a compare-and-set."""
 
     def take(self, seen: Lease | None, name: str, holder: str) -> Lease | None:
-        """Gives the lease to `holder`, with epoch + 1, if it is still as `seen`; None if not."""
+        """Gives the lease to `holder`, with epoch + 1 and seq 0, if it is still as `seen`.
+
+        None as `seen` stands for a lease that does not exist; its first epoch is 1. Returns None if
+        the lease is not as `seen`.
+        """
         ...
 
     def renew(self, lease: Lease) -> Lease | None:
-        """The lease with seq + 1, if holder, epoch and seq are unchanged; None if not."""
+        """The lease with seq + 1; None if it was released, or holder, epoch or seq have changed."""
         ...
 
     def renew_all(self, leases: Sequence[Lease]) -> list[Lease]:
@@ -55,7 +59,10 @@ class Leases(ReadableLeases, Protocol):
         ...
 
     def release(self, lease: Lease) -> bool:
-        """Releases the lease if holder and epoch are unchanged; returns whether it did."""
+        """Releases the lease if holder and epoch are unchanged, whatever its seq is.
+
+        Returns whether it did.
+        """
         ...
 
 

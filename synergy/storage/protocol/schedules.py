@@ -76,9 +76,9 @@ class Schedules(ReadableSchedules, Protocol):
         ...
 
     def remove(self, schedule: Schedule, why: str, who: str, now: datetime) -> bool:
-        """Deletes a schedule and its versions, not its runs; False if its `rev` has changed.
+        """Deletes a schedule and its versions, not its runs. Journal `schedule.removed`.
 
-        Journal `schedule.removed`.
+        False if its `rev` has changed, or it was removed, and perhaps created again.
         """
         ...
 

@@ -104,7 +104,8 @@ class Store(StoreView, Protocol):
     def backup(self, target: Path, progress: Callable[[int, int], None] | None = None) -> None:
         """Copies a consistent state into a new file, beside other users of the store.
 
-        Calls `progress(done, total)`, in pages.
+        Calls `progress(done, total)`, in pages. Raises Refused if the file exists, or if the engine
+        has no backup of its own.
         """
         ...
 

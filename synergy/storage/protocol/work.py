@@ -14,7 +14,10 @@ class ReadableJobs(Protocol):
     """The states of all jobs. A job that was never moved is an embryo of generation 1."""
 
     def load(self, processes: Sequence[str] | None = None) -> Iterator[JobSpan]:
-        """All jobs that were ever moved, in runs of neighbours, each job once."""
+        """All jobs that were ever moved, in spans of neighbours, each job once.
+
+        A span may include jobs that were never moved.
+        """
         ...
 
 
@@ -22,10 +25,11 @@ class Jobs(ReadableJobs, Protocol):
     """Jobs, read and moved."""
 
     def move(self, moves: Sequence[JobChange], now: datetime) -> list[JobChange]:
-        """Applies each move whose jobs are all in the state that it expects; returns the others.
+        """Applies each move whose jobs all have the state and generation that it expects.
 
-        One journal entry per move: `job.<after>`, or `job.started_over`, or `job.stale` when
-        only the flag changes (`before` equals `after`).
+        Returns the others. One journal entry per move: `job.started_over`; or `job.stale` if only
+        flags change (`before` equals `after`); or `job.retried` if the jobs become embryos;
+        or `job.acknowledged` if they were given up; or else `job.<after>`.
         """
         ...
 
@@ -105,17 +109,18 @@ class Units(ReadableUnits, Protocol):
         ...
 
     def move(self, moves: Sequence[UnitChange], now: datetime) -> list[UnitChange]:
-        """Applies each move whose unit is in the state that it expects; returns the others.
+        """Applies each move whose unit has the state, attempt and heartbeat that it expects.
 
-        Journal `unit.<after>`. A unit that is requested again counts as not published.
+        Returns the others. Journal `unit.<after>`. A unit that is requested again counts as not
+        published.
         """
         ...
 
     def extend(self, unit: str, attempt: int, end_id: int, now: datetime) -> bool:
         """Raises the upper bound of a requested or invalid unit; returns whether it did.
 
-        False if its state, its attempt or a higher bound does not allow it. Journal
-        `unit.extended`.
+        False if its state or its attempt is another, its bound is higher already, or another unit
+        has the key that it would get. Journal `unit.extended`.
         """
         ...
 

@@ -25,7 +25,7 @@ class SqliteAnswers:
             if fetch_one(connection, _SQL["begin"], answer_row(answer_)) is not None:
                 return replace(answer_, rev=1), True
             row = fetch_one(connection, _SQL["get"], (answer_.person, answer_.key))
-        assert row is not None, "what could not be stored is there"
+        assert row is not None, "an answer with this key is stored"
         return answer(row), False
 
     def change(self, answer_: Answer) -> Answer | None:

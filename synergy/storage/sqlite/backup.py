@@ -1,4 +1,4 @@
-"""The backup of a store that may be in use: SQLite copies it page by page, from one snapshot."""
+"""The backup of a store that may be in use: SQLite copies the pages of one snapshot."""
 
 from __future__ import annotations
 

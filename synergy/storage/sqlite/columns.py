@@ -28,7 +28,7 @@ Row = tuple[Any, ...]
 Bindings = Sequence[Any] | dict[str, Any]
 """Values for the parameters of a query, by position or by name."""
 
-_NEWEST = HIGHEST + 1  # the cursor before everything
+_ABOVE_ALL = HIGHEST + 1  # higher than the number of any row
 
 UNIT_COLUMNS = (
     "number id process timeperiod generation start_timeperiod end_timeperiod start_id end_id "
@@ -57,12 +57,12 @@ _RUN_CODES = {state: code for code, state in enumerate(RUN_STATES)}
 
 
 def _without(columns: str, *some: str) -> str:
-    """The columns but `some`, which the store itself sets."""
+    """The columns except `some`."""
     return " ".join(column for column in columns.split() if column not in some)
 
 
 def _from(columns: str, first: str, *some: str) -> str:
-    """The columns from `first` on, but `some`: those that a change writes."""
+    """The columns from `first` on, except `some`: those that a change writes."""
     return _without(columns[columns.index(f" {first} ") :], *some)
 
 
@@ -110,5 +110,5 @@ def array(values: Iterable[str | int]) -> str:
 
 
 def place(cursor: str | None) -> int:
-    """The number below which a page with the cursor begins."""
-    return _NEWEST if cursor is None else number_of(cursor)
+    """The number below which the rows of the cursor's page are; None stands for the first page."""
+    return _ABOVE_ALL if cursor is None else number_of(cursor)

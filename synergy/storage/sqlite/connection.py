@@ -25,8 +25,8 @@ _PRAGMAS: dict[str, int | str] = {
 def open_connection(path: Path | None, *, creates: bool = False) -> apsw.Connection:
     """A connection to the file at `path`, or to a new store in memory if it is None.
 
-    A missing file is an error without `creates`: created by default, an empty store would replace
-    one that is missing for a moment.
+    Without `creates`, a missing file is an error: a new, empty store could otherwise replace one
+    that is missing only for a moment.
     """
     flags = apsw.SQLITE_OPEN_READWRITE
     if creates or path is None:

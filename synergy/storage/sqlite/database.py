@@ -93,8 +93,8 @@ class Session:
     def check(self) -> None:
         """Raises StorageUnavailable if a write within the batch failed.
 
-        SQLite may have undone the batch already, and later writes must not be committed without
-        it.
+        SQLite may have undone the batch already. Later writes must not be committed without the
+        earlier ones.
         """
         if self.failed or not self.connection.in_transaction:
             raise StorageUnavailable("a write within the batch failed, so all of it is undone")

@@ -40,7 +40,7 @@ class SqliteDocuments:
             page = (collection, timeperiod, key, last, _PAGE)
             rows = self._database.fetch(_SQL["page"], page)
             if rows:
-                timeperiod, key, _ = rows[-1]
+                timeperiod, key = rows[-1][0], f"{rows[-1][1]}\0"  # the next possible key
             yield from [decoded(row[2]) for row in rows]
 
     def update(self, collection: str, keys: Sequence[tuple[str, str]], merge: Merge) -> int:

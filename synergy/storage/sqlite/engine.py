@@ -78,8 +78,9 @@ class SqliteStore:
     def open(cls, path: Path | str, *, create: bool = True) -> Self:
         """Opens the store at `path`; `":memory:"` is a store that ends with this object.
 
-        Raises StorageUnavailable for a store that is damaged, has a newer schema, or lies on a file
-        system that cannot be shared, and without `create` for a missing one.
+        Raises StorageUnavailable for a store that cannot be opened, is found damaged, has a newer
+        schema, or lies on a file system on which processes cannot share it; and without `create`
+        for a missing one.
         """
         _check_sqlite()
         if path == MEMORY:
@@ -95,8 +96,8 @@ class SqliteStore:
     def _open_file(cls, path: Path) -> Self:
         """Prepares the file, one process at a time.
 
-        If there is a log but no other process has the store open, the last one crashed, and the
-        file is checked.
+        If there is a log although the store is not open elsewhere, the last process that used it
+        crashed, and the file is checked.
         """
         log = Path(f"{path}-wal")
         opening = Gate(path)

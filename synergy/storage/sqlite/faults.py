@@ -16,7 +16,7 @@ _DAMAGED = "{place} is damaged ({error}): stop everything and restore a backup"
 _ADVICE: dict[type[apsw.Error], str] = {
     apsw.BusyError: "{place} is locked by another process ({error})",
     apsw.LockedError: "{place} is locked by another connection ({error})",
-    apsw.FullError: "no space is left to write {place}: free some, then it goes on by itself",
+    apsw.FullError: "no space is left to write {place}: free some, and work resumes by itself",
     apsw.IOError: "reading or writing {place} failed ({error}): look at the disk",
     apsw.CorruptError: _DAMAGED,
     apsw.NotADBError: _DAMAGED,

@@ -30,7 +30,7 @@ class SqliteJobs:
             rows = self._database.fetch(_SQL["load"])
         else:
             rows = self._database.fetch(_SQL["load_some"], (array(processes),))
-        return (_block(number, *states).run(process) for process, number, *states in rows)
+        return (_block(number, *states).span(process) for process, number, *states in rows)
 
     def move(self, moves: Sequence[JobChange], now: datetime) -> list[JobChange]:
         refused = []

@@ -34,7 +34,7 @@ class SqliteOperations:
             if fetch_one(connection, _SQL["accept"], row) is not None:
                 record(connection, [journal_entries.operation_accepted(operation_)])
             stored = fetch_one(connection, _SQL["get"], (operation_.id,))
-        assert stored is not None, "what could not be stored is there"
+        assert stored is not None, "an operation with this id is stored"
         return operation(stored)
 
     def change(self, operation_: Operation) -> Operation | None:

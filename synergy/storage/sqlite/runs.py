@@ -113,5 +113,5 @@ def _launch(row: Row) -> tuple[int, int]:
 
 def _twin(connection: apsw.Connection, run_: Run) -> Run:
     row = fetch_one(connection, _SQL["twin"], (run_.id, run_.schedule, run_.key))
-    assert row is not None, "what could not be created is there"
+    assert row is not None, "a run with this key or id is stored"
     return run(row)

@@ -173,7 +173,7 @@ def _split(
 
 
 def _seen(schedule: Schedule) -> Row:
-    """Identifies a schedule and its revision: a new one of the same name has another creation."""
+    """Identifies a schedule and its revision; a later one of the same name has another creation."""
     return (schedule.name, micros(schedule.created_at), schedule.rev)
 
 

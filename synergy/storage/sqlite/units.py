@@ -184,7 +184,7 @@ def _find(process: str | None, state: UnitState | None) -> str:
 def _twin(connection: apsw.Connection, unit_: UnitOfWork) -> UnitOfWork:
     key = (unit_.process, unit_.timeperiod, unit_.generation, unit_.start_id, unit_.end_id)
     row = fetch_one(connection, _SQL["twin"], (unit_.id, *key))
-    assert row is not None, "what could not be created is there"
+    assert row is not None, "a unit with this key or id is stored"
     return unit(row)
 
 

@@ -58,7 +58,7 @@ class Patience:
 
 
 class Gate:
-    """One opening of the lock file; each connection has its own."""
+    """One opening of the lock file; each open store has one, and so has each of its connections."""
 
     def __init__(self, store: Path) -> None:
         self._path = Path(f"{store}-gate")

@@ -1,7 +1,7 @@
 -- name: page
--- Bodies in order, after the given place.
+-- Bodies in order, from the given timeperiod and key on.
 SELECT timeperiod, key, body FROM document
-WHERE collection = ? AND (timeperiod, key) > (?, ?) AND timeperiod < ?
+WHERE collection = ? AND (timeperiod, key) >= (?, ?) AND timeperiod < ?
 ORDER BY timeperiod, key LIMIT ?;
 
 -- name: body

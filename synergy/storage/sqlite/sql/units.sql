@@ -12,8 +12,8 @@ ON CONFLICT DO NOTHING
 RETURNING number, id, process, timeperiod;
 
 -- name: supersede
--- Marks the older units of a job. They are few, and looked up by the job (the + keeps SQLite
--- from searching by number).
+-- Marks the older units of a job. SQLite looks them up by job: the + keeps it from a search by
+-- number, which would read all older units of the store.
 UPDATE unit SET superseded = 1
 WHERE process = :process AND timeperiod = :timeperiod AND +number < :number AND superseded = 0;
 

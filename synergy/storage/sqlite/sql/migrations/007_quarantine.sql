@@ -1,5 +1,5 @@
--- The number and size of the messages in quarantine are kept beside them, so that its limits cost
--- no reading. An older quarantine that is too large is cut when the next message is added.
+-- The number and size of the messages in quarantine are kept beside them, so that its limits are
+-- checked without reading the messages. An older quarantine that is too large is cut when the next message is added.
 
 CREATE TABLE quarantine (
     messages INTEGER NOT NULL,
