@@ -54,6 +54,16 @@ def filled(path):
     return re.sub(r"\{[^}]*\}", "2015051700", path)
 
 
+def test_every_route_is_one_of_fastapi_except_static_files(secured):
+    """The rules below, and the matrix, see no others."""
+    others = [
+        context.path
+        for context in iter_route_contexts(secured.app.routes)
+        if not isinstance(context.original_route, APIRoute)
+    ]
+    assert others == ["/static"]
+
+
 def test_every_route_has_one_access_rule(secured):
     found = {(method, path) for method, path, _ in routes(secured.app)}
     assert {("GET", "/account"), ("POST", "/logout"), ("GET", "/api/openapi.json")} <= found

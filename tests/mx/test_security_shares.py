@@ -138,23 +138,33 @@ def test_slow_requests_of_one_user_leave_threads_to_others(secured_place, tokens
     assert statuses == [200] * 2 * THREADS
 
 
+def test_slow_events_leave_turns_to_other_requests_of_their_user(secured, secured_place, tokens):
+    events = secured.token("ada", Role.EVENTS)
+    with running(secured_place) as (_, port):
+        program = Program(port)
+        with program.open:
+            for number in range(2 * TURNS):
+                send_all_but_the_end(program, events, f"203.0.113.{number}", "/api/v1/events", 100)
+            assert program.ask(tokens["ada"], FAR, "/api/v1/processes").status == 200
+
+
 # Bodies
 
 
-def send_all_but_the_end(program, token, address):
-    """A request whose body is as large as it may be, without its last byte."""
+def send_all_but_the_end(program, token, address, path="/api/v1/schedules", size=LARGEST):
+    """A request without the last byte of its body, which is as large as it may be by default."""
     line = http.client.HTTPConnection("127.0.0.1", program.port, timeout=LIMIT)
     program.open.enter_context(closing(line))
-    line.putrequest("POST", "/api/v1/schedules")
+    line.putrequest("POST", path)
     for name, value in (
         ("Authorization", f"Bearer {token}"),
         ("X-Forwarded-For", address),
         ("X-Forwarded-Proto", "https"),
         ("Content-Type", "application/json"),
-        ("Content-Length", str(LARGEST)),
+        ("Content-Length", str(size)),
     ):
         line.putheader(name, value)
-    line.endheaders(b" " * (LARGEST - 1))
+    line.endheaders(b" " * (size - 1))
     return line
 
 

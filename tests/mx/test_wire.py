@@ -102,6 +102,23 @@ def test_an_ambiguous_length_ends_the_connection(port, ambiguous):
     assert b"\r\nconnection: close\r\n" in answer.lower()
 
 
+@pytest.mark.parametrize(
+    ("path", "header"),
+    [
+        (b"/api/v1/events?x=" + b"a" * 9_000, b""),
+        (b"/api/v1/events", b"X-Long: " + b"a" * 17_000 + b"\r\n"),
+        (b"/api/v1/events", b"Origin: http://localhost\r\n" * 2),
+    ],
+)
+def test_an_ambiguous_length_ends_the_connection_whatever_else_is_wrong(port, path, header):
+    hidden = b"GET /api/v1/livez HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    lengths = b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+    sent = b"POST " + path + b" HTTP/1.1\r\nHost: localhost\r\n" + header + lengths + hidden
+    answer = exchanged(port, sent)
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert answer.count(b"HTTP/1.1 ") == 1
+
+
 def exchanged(port: int, sent: bytes) -> bytes:
     """Returns all that is received until the connection ends."""
     with socket.create_connection(("127.0.0.1", port), timeout=LIMIT) as connection:

@@ -57,16 +57,17 @@ class HeaderLimit(HttpMiddleware):
     """
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = Headers(scope=scope)
+        # First, because the other refusals leave the connection open.
+        if "transfer-encoding" in headers and "content-length" in headers:
+            why = "send Content-Length or Transfer-Encoding, not both"
+            raise HTTPException(400, why, {"Connection": "close"})
         if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > TARGET_BYTES:
             raise HTTPException(414, f"path and query are limited to {TARGET_BYTES:,} bytes")
         if sum(len(name) + len(value) for name, value in scope["headers"]) > HEADER_BYTES:
             raise HTTPException(431, f"headers are limited to {HEADER_BYTES:,} bytes in total")
-        headers = Headers(scope=scope)
         if twice := next((name for name in ONCE if len(headers.getlist(name)) > 1), None):
             raise HTTPException(400, f"the header {twice} was sent twice")
-        if "transfer-encoding" in headers and "content-length" in headers:
-            why = "send Content-Length or Transfer-Encoding, not both"
-            raise HTTPException(400, why, {"Connection": "close"})
         await self.app(scope, receive, send)
 
 

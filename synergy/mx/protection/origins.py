@@ -6,7 +6,7 @@ import ipaddress
 
 from starlette.requests import HTTPConnection
 
-from synergy.mx.access import person_of
+from synergy.mx.access import Role, person_of
 from synergy.mx.protection.hosts import is_loopback
 from synergy.mx.protection.peers import Peer
 from synergy.mx.protection.proxy import address_of, is_claimed, peer_of
@@ -43,9 +43,15 @@ def origin_of(request: HTTPConnection) -> str:
 
 
 def user_of(request: HTTPConnection) -> str | None:
-    """A key for the user of a request; None if it has no name, as in an MX without users."""
+    """A key for the user of a request; None if it has no name, as in an MX without users.
+
+    Tokens for events have a key of their own: a program that holds one must not use up what the
+    user needs to log out, or to revoke it.
+    """
     person = person_of(request)
-    return f"user {person.name}" if person is not None and person.name else None
+    if person is None or not person.name:
+        return None
+    return f"user {person.name}{', events' if person.role is Role.EVENTS else ''}"
 
 
 def holders_of(request: HTTPConnection) -> tuple[str, ...]:
