@@ -33,11 +33,11 @@ from synergy.model.schedule import Run, RunChange, RunState
 from synergy.names import DELIVERIES
 from synergy.storage.protocol import Batch
 
-GROUP = 500  # runs claimed in one commit
-MOST_IN_FLIGHT = 1000  # runs claimed with their launch; more are left to other agents
+GROUP = 500  # messages taken in one commit
+MOST_IN_FLIGHT = 1000  # beyond these, launched runs are announced to all agents, not claimed
 BEGUN = 10_000  # attempts that are remembered, so that none is sent twice
 LONGEST_WAIT_SECONDS = 60.0
-GATHER_SECONDS = 0.05  # for which outcomes wait for each other
+GATHER_SECONDS = 0.05  # how long an outcome waits for others that are written together with it
 RECHECK_SECONDS = 1.0  # between two reads of uncertain claims
 
 
@@ -100,7 +100,7 @@ class Deliverer:
         return owned
 
     def accept(self, runs: Sequence[Run]) -> None:
-        """Sends the written runs that this agent claimed."""
+        """Queues the written runs that this agent claimed, for the thread that sends them."""
         held = [run for run in runs if is_held(run, self._owner)]
         if held:
             self._accepted.extend((self._members.joined, run) for run in held)
