@@ -35,7 +35,7 @@ from synergy.schedule.zones import zone
 from synergy.storage.payload import name_of
 from synergy.storage.protocol import Store
 
-STEPS = 100  # decisions about the time while no agent was running
+STEPS = 100  # the most decisions that are made for the time while no agent was running
 STORED_ABOVE = 64 * 1024  # bytes; a longer payload is stored beside the row
 
 
@@ -144,7 +144,8 @@ def storable(store: Store, definition: Definition, *, dry_run: bool = False) -> 
     """The definition as it is stored; a long payload is stored separately."""
     data = write(definition)
     payload = data.get("payload")
-    if not isinstance(payload, str) or len(payload) <= STORED_ABOVE // 4:  # 4 bytes at most
+    # A character has at most 4 bytes.
+    if not isinstance(payload, str) or len(payload) <= STORED_ABOVE // 4:
         return data
     content = payload.encode()
     if len(content) <= STORED_ABOVE:
