@@ -133,7 +133,10 @@ class Reads:
         return Why(self._store, self.timetable(), self._clock.now()).ask(process, timeperiod)
 
     def audit(self, progress: Callable[[int, int], None] = lambda done, total: None) -> Audit:
-        """The audit of every closed period; `progress` gets the processes done, and of all."""
+        """The audit of every closed period.
+
+        `progress` is called with the number of processes done, and of all.
+        """
         return audit(self._store, self.timetable(), self._clock.now(), progress)
 
     def is_audit_due(self) -> bool:
@@ -240,7 +243,7 @@ class Reads:
         return self._store.messages.quarantine().messages
 
     def dead_letters(self, limit: int, cursor: str | None, longest: int) -> Page[DeadLetter]:
-        """A page of them, as text of at most `longest` characters; see `dead_page`."""
+        """A page of messages in quarantine, with at most `longest` characters; see `dead_page`."""
         return dead_page(self._bus, limit, cursor, longest)
 
     def is_led(self, process: str) -> bool:
