@@ -107,8 +107,8 @@ def _plan(arguments: argparse.Namespace, source: Store, to: str, places: tuple[s
         output.print_json({**_places(places), "dry_run": True, "records": counts, "done": done})
     else:
         output.table(["kind", "records"], list(counts.items()))
-        go_on = f", of which {done:,} are there already" if done else ""
-        output.say(f"would copy {places[0]} to {places[1]}{go_on}")
+        already = f", of which {done:,} are there already" if done else ""
+        output.say(f"would copy {places[0]} to {places[1]}{already}")
     return exits.DONE
 
 

@@ -14,7 +14,7 @@ from synergy.errors import InvalidValue
 if TYPE_CHECKING:
     from synergy.commands.jobs import Touched
 
-RANGE = argument("range", metavar="RANGE", help="FROM..TO without TO, or one timeperiod")
+RANGE = argument("range", metavar="RANGE", help="FROM..TO (TO is not included), or one timeperiod")
 NOTHING = {
     "started over": "none of these jobs has begun",
     "skipped": "all of these jobs are finished; a reprocess starts them over",
