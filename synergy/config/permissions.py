@@ -1,8 +1,8 @@
 """Checks which other users of the machine could change a deployment, or read what it keeps secret.
 
-What somebody else could have written is a mistake: settings and `context.py` are executed, and the
-home holds everything. What the group may write, and what others may read, is a warning: it may be
-meant so.
+A file that every user can write is a mistake: settings and `context.py` are executed, and the home
+holds everything. A file that its group can write, or that others can read, is a warning: it may be
+intended.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def check_permissions(settings: Settings, code: Iterable[Path], findings: Findin
 
 
 def check_secret_file(where: str, file: Path, findings: Findings) -> None:
-    """Adds a warning about a file that holds a secret and that every user can read or change.
+    """Adds a warning about a file with a secret that other users can read or change.
 
     As with keys, its group may read it.
     """
