@@ -35,7 +35,7 @@ class SlotStatus:
 
     `entered` (when it came into its state) and `born` (when its process was started or adopted)
     are seconds on the monotonic clock; `since` is `entered` on the wall clock. `failures` counts
-    deaths in a row, `restarts` all of them.
+    deaths and failed starts in a row, `restarts` all starts after them.
     """
 
     state: SlotState
