@@ -158,7 +158,7 @@ def run_on(arguments: argparse.Namespace) -> None:
     records=("name",),
 )
 def run_off(arguments: argparse.Namespace) -> None:
-    """Switch a process off, everywhere: no new jobs or runs of it."""
+    """Switch a process off, everywhere: no new units or runs of it; a daemon is stopped."""
     _switch(arguments, is_on=False)
 
 

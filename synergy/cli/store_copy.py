@@ -52,7 +52,7 @@ def run_copy(arguments: argparse.Namespace) -> int:
         raise Refused(f"{places[0]} cannot be copied into itself")
     with closing(compose.open_url(from_, create=False)) as source:
         refuse_unfinished(source)
-        with output.Progress("listening for lost schedulers and supervisors") as line:
+        with output.Progress("waiting for leases of lost processes to expire") as line:
             refuse_while_in_use(source, places[0], line.show)
         if arguments.dry_run:
             return _plan(arguments, source, to, places)

@@ -29,7 +29,7 @@ from synergy.storage.protocol import Batch, Store
 
 
 class RunLauncher:
-    """Stores launched runs, and gives those of a worker to it; an agent sends the others."""
+    """Stores launched runs, and creates units for those of workers; an agent sends the others."""
 
     def __init__(self, store: Store, bus: Bus, deployment: Deployment) -> None:
         self._store = store

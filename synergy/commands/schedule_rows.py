@@ -213,13 +213,13 @@ def _undecided(schedule: Schedule, reason: str, now: datetime) -> list[Run]:
 
 def _passed(schedule: Schedule, definition: Definition, now: datetime) -> Iterator[Made]:
     """The runs that a schedule makes by time until now."""
-    came = ProgressState.from_json(schedule.progress)
+    progress = ProgressState.from_json(schedule.progress)
     for _ in range(STEPS):
-        step = steps.pass_time(definition, came, now)
+        step = steps.pass_time(definition, progress, now)
         yield from step.made
-        if step.progress == came:
+        if step.progress == progress:
             return
-        came = step.progress
+        progress = step.progress
 
 
 def _collected(schedule: Schedule, reason: str, now: datetime) -> tuple[Run, ...]:
@@ -271,7 +271,7 @@ def run_of(schedule: Schedule, definition: Definition, made: Made, now: datetime
 
 
 def destination(program: Program) -> str:
-    """The subject whose runs concurrency counts: process, or destination without secrets."""
+    """The program whose runs concurrency counts: a process, or a destination without secrets."""
     if isinstance(program, WorkerProgram):
         return program.process
     return _destination(program.target)
@@ -283,10 +283,10 @@ def _destination(target: str) -> str:
 
 
 def superseded(version: int) -> str:
-    """The reason for which jobs of an older version are dropped."""
+    """The reason for dropping jobs of an older version."""
     return f"superseded by version {version}"
 
 
 def off(reason: str) -> str:
-    """The reason for which jobs of a disabled schedule are dropped."""
+    """The reason for dropping jobs of a disabled schedule."""
     return f"its schedule was disabled: {reason}"

@@ -83,7 +83,7 @@ class Response:
 
     @property
     def is_lasting(self) -> bool:
-        """Whether another attempt is likely to get the same answer: three are enough."""
+        """Whether another attempt is likely to get the same answer; see `retry.ENOUGH`."""
         return self.status is not None and 300 <= self.status < 500 and self.status not in PASSING
 
 

@@ -99,7 +99,7 @@ class Sender:
             return self._queues[_kind(destination)].room(destination, now)
 
     def close(self, timeout_seconds: float) -> None:
-        """Waits so long for the requests in flight; the others are `stopped`.
+        """Waits at most `timeout_seconds` for requests in flight; all that are left are `stopped`.
 
         Callbacks must not call it.
         """

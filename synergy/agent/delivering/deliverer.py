@@ -215,8 +215,8 @@ class Deliverer:
         if forwarded:
             messages = [UnitMessage(run.id, run.attempt) for run in forwarded]
             self._context.bus.publish(DELIVERIES, messages, batch)
-        gone = {run.id for run in forwarded}
-        self._deferred.keep_back(run for run in crowded if run.id not in gone)
+        ids = {run.id for run in forwarded}
+        self._deferred.keep_back(run for run in crowded if run.id not in ids)
 
     def _send_accepted(self) -> None:
         """Sends the accepted runs, except attempts that were sent before.

@@ -84,7 +84,7 @@ def _highest_ends(store: StoreView, level: Level, first: int, last: int) -> dict
 def below(place: Place, ordinal: int) -> Iterator[tuple[Place, int, int]]:
     """A job and all that it is made from: half-open ranges of jobs, each process once.
 
-    Where a job also reads an earlier period, the periods between are taken along.
+    Where a job also reads an earlier period, the periods between are included.
     """
     seen: set[Place] = set()
     waiting = [(place, ordinal, ordinal + 1)]
