@@ -16,7 +16,7 @@ from synergy.timeperiod import Qualifier
 
 CONTEXT = "bench.contexts.pair"
 HOURS = 24
-LONGEST_SECONDS = 10.0  # for one sample
+LONGEST_SECONDS = 10.0  # the time limit of one sample
 QUIET_SECONDS = 0.02  # the pause between samples, so that all processes come to rest
 
 _clock = SystemClock()

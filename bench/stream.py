@@ -21,9 +21,9 @@ CONTEXT = "bench.contexts.years"
 HOST = "127.0.0.1"
 LISTENERS = 50
 BATCH = 20  # entries at once
-EVERY_SECONDS = 0.1  # between two batches
+EVERY_SECONDS = 0.1  # the time between two batches
 WARM = 10  # batches before the first measurement of memory
-TIMEOUT_SECONDS = 10.0  # for the last messages
+TIMEOUT_SECONDS = 10.0  # the time limit for connecting, and for the last messages
 _HELLO = b": listening"
 _MESSAGE = b"\nevent: "
 

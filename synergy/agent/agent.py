@@ -37,7 +37,7 @@ from synergy.runtime.workplace import Daemon, Workplace
 JOBS_WAKE_SECONDS = 0.2  # at least this long between two wake-ups by finished jobs
 FAILURES_TO_STEP_DOWN = 3  # after so many failures in a row another agent is to decide
 STEP_DOWN_SECONDS = 60.0  # how long this agent then leaves deciding to others
-COUNTS_EVERY_SECONDS = 10.0  # between two writes of the counters
+COUNTS_EVERY_SECONDS = 10.0  # the time between two writes of the counters
 RULE = RetryRule(waiting="agent.waits", failing="agent.failed")
 
 log = logging.getLogger(__name__)

@@ -18,7 +18,7 @@ import yaml  # type: ignore[import-untyped]
 
 from synergy.errors import InvalidValue, NotFound
 
-MOST_VALUES = 5_000_000  # in a file, aliases written out
+MOST_VALUES = 5_000_000  # the most values in a file, with aliases written out
 
 
 def read_text(path: str) -> str:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from synergy.audit_log.entry import Act
     from synergy.audit_log.files import AuditLog
 
-SUPERVISED = "SYNERGY_RUN"  # in the environment of processes that a supervisor started
+SUPERVISED = "SYNERGY_RUN"  # the variable of processes that a supervisor started
 ALWAYS = "supervisor stop"  # the command that is carried out even if it cannot be recorded
 _NOBODY = 2**32 - 1  # the login user id of a process that no login has started
 

@@ -16,7 +16,7 @@ from synergy.storage.protocol import Store
 
 
 class Maintenance:
-    """Changes boxes and queues, and starts the collector."""
+    """Changes boxes and queues, and requests runs of the collector."""
 
     def __init__(self, store: Store, bus: Bus, deployment: Deployment) -> None:
         self._store = store

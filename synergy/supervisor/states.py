@@ -8,7 +8,7 @@ from enum import Enum
 
 
 class SlotState(Enum):
-    """The state of a slot: it goes up through starting, down through backoff or stopping."""
+    """The state of a slot: STARTING comes before RUNNING, BACKOFF or STOPPING after it."""
 
     STOPPED = "stopped"  # nothing runs, and nothing is to run
     STARTING = "starting"  # spawned; has neither reported that it is ready nor lived for long

@@ -38,7 +38,7 @@ from synergy.runtime.agent_counters import run_counts
 DUE_AT_ONCE = 500  # schedules decided about in one batch
 GROUPS = 4  # batches of due schedules in one turn
 JUDGED_AT_ONCE = 500  # pending runs decided about in one turn
-COUNTS_EVERY_SECONDS = 10.0  # between two writes of the numbers of runs
+COUNTS_EVERY_SECONDS = 10.0  # the time between two writes of the numbers of runs
 LONGEST_WAIT_SECONDS = 3600.0  # the wait if nothing is due
 
 log = logging.getLogger(__name__)

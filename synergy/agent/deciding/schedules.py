@@ -32,7 +32,7 @@ from synergy.schedule.progress.old_periods import take_all
 from synergy.schedule.progress.state import Occurrence, ProgressState, Step
 from synergy.schedule.progress.steps import pass_time, wake_at
 
-STUCK_RETRY = timedelta(minutes=1)  # until a schedule that stays due is decided about again
+STUCK_RETRY = timedelta(minutes=1)  # the time until a schedule that stays due is decided again
 MOST_ATTEMPTS = 10
 MOST_AHEAD = 2000  # schedules decided about before they are due
 _UNAVAILABLE = (StorageUnavailable, MessagingUnavailable)

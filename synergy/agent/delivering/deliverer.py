@@ -38,7 +38,7 @@ MOST_IN_FLIGHT = 1000  # beyond these, launched runs are announced to all agents
 BEGUN = 10_000  # attempts that are remembered, so that none is sent twice
 LONGEST_WAIT_SECONDS = 60.0
 GATHER_SECONDS = 0.05  # how long an outcome waits for others that are written together with it
-RECHECK_SECONDS = 1.0  # between two reads of uncertain claims
+RECHECK_SECONDS = 1.0  # the time between two reads of uncertain claims
 
 
 class Sends(Protocol):

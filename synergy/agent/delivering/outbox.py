@@ -22,8 +22,8 @@ from synergy.errors import MessagingUnavailable
 from synergy.model.schedule import Run, RunChange, RunState
 from synergy.names import DELIVERIES
 
-SWEEP_SECONDS = 20.0  # between two sweeps
-UNIT_CHECK_SECONDS = 60.0  # between two checks of the runs that workers carry out
+SWEEP_SECONDS = 20.0  # the time between two sweeps
+UNIT_CHECK_SECONDS = 60.0  # the time between two checks of the runs that workers carry out
 SETTLE_SECONDS = 5.0  # how long an agent may need to claim a run after it took the message
 CLAIM_SECONDS = 1800.0  # the longest time that a claim lasts
 MOST_ANNOUNCED = 5000  # runs of one destination that are announced again in one sweep
