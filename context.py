@@ -291,7 +291,7 @@ schedule_context: dict[str, object] = {
     # ),
 }
 
-# The program that they run; it belongs into `process_context`:
+# The program that they run; its place is in `process_context`:
 # "Importer": freerun_context_entry(
 #     process_name="Importer",
 #     command=["/opt/import/run.sh", "--folder", "/dir/path", "--due", "${timeperiod}"],

@@ -34,12 +34,12 @@ RUNTIME = PROJECT / "requirements.txt"
 TEST = PROJECT / "requirements-test.txt"
 LOCAL = PROJECT / "requirements-local.txt"
 VENV = PROJECT / ".venv"
-LOCK = PROJECT / ".venv.lock"  # private, because who can read a file can lock it
+LOCK = PROJECT / ".venv.lock"  # private, because a user who can read a file can lock it
 PYTHON = VENV / "bin" / "python"
 STAMPS = VENV / "stamps"
 CONSTRAINTS = STAMPS / "constraints.txt"
 MADE_WITH = STAMPS / "python"
-FORMER_STAMP = VENV / "installed"  # of environments older than the stamps
+FORMER_STAMP = VENV / "installed"  # the stamp of environments without STAMPS
 UNFINISHED = "unfinished\n"
 VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
 
@@ -63,7 +63,7 @@ NO_ENSUREPIP = """\
 This Python cannot create virtual environments: its module ensurepip is missing.
 Next: install it (Debian, Ubuntu: apt install python{0}-venv) and run the same command again,
 or set SYNERGY_NO_VENV=1 to use this Python with the packages of requirements.txt in it."""
-ADVICE = {  # for messages of the system
+ADVICE = {  # the next step, by message of the system
     "No space left on device": "free some space, for the project and for temporary files (TMPDIR)",
     "Disk quota exceeded": "free some space: the disk quota is used up",
     "Read-only file system": "move the project to a writable file system",

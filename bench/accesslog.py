@@ -17,10 +17,10 @@ from pathlib import Path
 
 SITE = "bench.example"
 BEGIN = datetime(2026, 1, 5, tzinfo=UTC)
-LINES_A_MINUTE = 60  # at the busiest time of the day
+LINES_A_MINUTE = 60  # the lines of a minute at the busiest time of the day
 LINES_A_VISIT = 3.2
 NO_NEW_VISITOR = 0.5  # the share of visits before which no new visitor is added
-PAUSE_SECONDS = 40  # between two lines of a visit, on average
+PAUSE_SECONDS = 40  # the time between two lines of a visit, on average
 
 _PLATFORMS = (
     "Windows NT 10.0; Win64; x64",

@@ -20,7 +20,7 @@ HOUR = "2026010112"
 SITES = 5
 RUNS = 3
 GROUP = 5000
-LONGEST_SECONDS = 120.0  # for one unit
+LONGEST_SECONDS = 120.0  # the time limit of one unit
 
 _SYSTEMS = ("Windows", "Mac OS X", "Android", "iOS", "Linux")
 _BROWSERS = ("Chrome", "Firefox", "Safari", "Edge", "Chrome Mobile", "Mobile Safari", "Googlebot")

@@ -46,7 +46,7 @@ def add(subparsers: Any) -> None:
         description="Measures this machine with real processes, in a temporary home of its own.",
         epilog=EXAMPLE,
     )
-    parser.add_argument("names", metavar="NAME", nargs="*", help="which ones; default: all")
+    parser.add_argument("names", metavar="NAME", nargs="*", help="default: all that need no server")
     parser.add_argument("--quick", action="store_true", help="small sizes, for a first look")
     parser.add_argument(
         "--home", metavar="DIR", type=Path, help="where to make the home; default: SYNERGY_HOME"

@@ -13,7 +13,7 @@ from synergy.model.unit_of_work import UnitOfWork, unit_id
 from synergy.storage.protocol import Store
 from synergy.timeperiod import Qualifier
 
-SETTLE = timedelta(minutes=5)  # from the end of an hour until it is closed; the default
+SETTLE = timedelta(minutes=5)  # the default time from the end of an hour until it is closed
 _PAGE = 5000
 _FINISHED = bytes(state for state in JobState if state.is_finished)
 

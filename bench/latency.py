@@ -1,4 +1,4 @@
-"""The time from the end of a unit to the begin of its dependant's, without other work."""
+"""The time from the end of a unit to the start of its dependant's unit, without other work."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from synergy.timeperiod import Qualifier
 
 CONTEXT = "bench.contexts.pair"
 HOURS = 24
-LONGEST_SECONDS = 10.0  # for one sample
-QUIET_SECONDS = 0.02  # between samples, in which all processes come to rest
+LONGEST_SECONDS = 10.0  # the time limit of one sample
+QUIET_SECONDS = 0.02  # the pause between samples, so that all processes come to rest
 
 _clock = SystemClock()
 
@@ -48,7 +48,7 @@ def _is_caught_up(stage: Stage) -> bool:
 
 
 def _sample(stage: Stage, hour: str, generation: int) -> float:
-    """Starts a period over; milliseconds from the end of the first unit to the second's begin."""
+    """Starts a period over; milliseconds from the first unit's end to the second's start."""
     deployment = stage.project.deployment
     reads = Reads(stage.store, stage.bus, deployment, _clock)
     bulk = Bulk(stage.store, stage.bus, deployment, reads.timetable)

@@ -31,7 +31,7 @@ _clock = SystemClock()
 
 
 def measure(lab: Lab, size: int) -> list[Figure]:
-    """With `size` hours of each process."""
+    """Times and memory of MX with `size` hours of each process."""
     first_hour = closed_hours_ago(size, _clock.now())
     with lab.stage(CONTEXT, start_timeperiod=first_hour) as stage:
         _fill(stage, first_hour)
@@ -56,7 +56,7 @@ def _figures(stage: Stage, visitor: _Visitor, first_hour: str) -> list[Figure]:
         _median("page of a tree", partial(visitor.get, f"/timetable/{TREES[0]}"), at_most=300),
         _median("page of a job", partial(visitor.get, f"/jobs/{DAILY[0]}/{day}")),
         _median("overview", partial(visitor.get, "/")),
-        _median("how far all are", partial(visitor.get, "/api/v1/trees")),
+        _median("progress of all trees", partial(visitor.get, "/api/v1/trees")),
         _median("the same after a change", _Changing(stage, visitor)),
         _median("all states of a tree", partial(visitor.get, f"/api/v1/trees/{TREES[0]}")),
         _median(

@@ -42,7 +42,7 @@ _clock = SystemClock()
 
 
 def measure(lab: Lab, size: int) -> list[Figure]:
-    """Everything with `size` schedules registered."""
+    """All measurements, most of them with `size` schedules at rest."""
     with lab.stage(CONTEXT, webhook_networks="127.0.0.0/8") as stage:
         few = _idle(stage)
         seconds = _register(stage, size)

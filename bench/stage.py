@@ -31,8 +31,8 @@ from synergy.runtime import logs
 from synergy.storage.protocol import Store
 from synergy.supervisor.proctable import await_end, read_table, send
 
-READY_SECONDS = 30.0  # within which a process starts up
-STOP_SECONDS = 15.0  # within which it ends before it is killed
+READY_SECONDS = 30.0  # how long a process may take to start up
+STOP_SECONDS = 15.0  # how long a process may take to end before it is killed
 _TAIL = 2000  # characters of a log that an error shows
 _SWEEPS = 20
 _INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
@@ -136,7 +136,10 @@ class Stage:
     def until(
         self, is_done: Callable[[], bool], what: str, timeout: float, every: float = 0.25
     ) -> None:
-        """Waits until `is_done`, which is called at intervals; raises BenchFailed."""
+        """Waits until `is_done`, called at intervals; raises BenchFailed after the timeout.
+
+        It is also raised if a process that was started here has ended.
+        """
         deadline = _clock.monotonic() + timeout
         while not is_done():
             for started in self._started:

@@ -21,9 +21,9 @@ CONTEXT = "bench.contexts.years"
 HOST = "127.0.0.1"
 LISTENERS = 50
 BATCH = 20  # entries at once
-EVERY_SECONDS = 0.1  # between two batches
+EVERY_SECONDS = 0.1  # the time between two batches
 WARM = 10  # batches before the first measurement of memory
-TIMEOUT_SECONDS = 10.0  # for the last messages
+TIMEOUT_SECONDS = 10.0  # the time limit for connecting, and for the last messages
 _HELLO = b": listening"
 _MESSAGE = b"\nevent: "
 
@@ -31,7 +31,7 @@ _clock = SystemClock()
 
 
 def measure(lab: Lab, size: int) -> list[Figure]:
-    """For `size` seconds."""
+    """Counts, delays, CPU and memory during `size` seconds."""
     hour = closed_hours_ago(1, _clock.now())
     with lab.stage(CONTEXT, start_timeperiod=hour) as stage, ExitStack() as open_:
         stage.start(MX)
@@ -57,13 +57,13 @@ def _figures(stage: Stage, listeners: _Listeners, seconds: int) -> list[Figure]:
     elapsed, after = _clock.monotonic() - began, procfs.rss_bytes(mx.pid) / MIB
     received = sum(one.received for one in listeners.all)
     return [
-        Figure("messages that were told", received / elapsed, "/s"),
-        Figure("told twice", received - LISTENERS * BATCH * batches, "", at_most=0),
-        Figure("behind what happens, p99", percentile(delays, 99), "messages"),
+        Figure("messages received", received / elapsed, "/s"),
+        Figure("messages received twice", received - LISTENERS * BATCH * batches, "", at_most=0),
+        Figure("lag of the slowest client, p99", percentile(delays, 99), "messages"),
         Figure("CPU of one core", (procfs.cpu_seconds(mx.pid) - cpu) / elapsed * 100, "%"),
         Figure("memory of MX at the start", before, "MiB"),
         Figure("memory of MX at the end", after, "MiB"),
-        Figure("what it grew by", max(0.0, after - before), "MiB", at_most=10),
+        Figure("growth of that memory", max(0.0, after - before), "MiB", at_most=10),
     ]
 
 

@@ -37,7 +37,7 @@ _clock = SystemClock()
 
 
 def measure(lab: Lab, size: int) -> list[Figure]:
-    """With `size` years of history, and with one, in a process without other work."""
+    """Times and memory with `size` years of history, and with one, in a fresh process."""
     first_hour = closed_hours_ago(size * DAYS * 24, _clock.now())
     with lab.stage(CONTEXT, start_timeperiod=first_hour) as stage:
         _fill(stage, first_hour)

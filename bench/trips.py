@@ -32,7 +32,7 @@ from synergy.timeperiod import Qualifier
 
 CONTEXT = "bench.contexts.noop"
 GROUPS = (1, 10, 100)
-ROWS = 10  # of a unit with rows
+ROWS = 10  # the rows of a unit that writes any
 OWNER = "bench"
 _FIRST = Qualifier.HOURLY.parse("2000010100")
 _PLAIN = (

@@ -200,7 +200,7 @@ def workplace(
 def _prepared_bus(
     project: Project, store: Store, queues: Sequence[str], *, must_answer: bool
 ) -> Bus:
-    """The bus, with what these queues need; closes bus and store if that fails."""
+    """The bus with what these queues need; closes bus and store on errors that are raised."""
     bus = open_bus(project, store)
     try:
         bus.declare(queues)

@@ -63,7 +63,7 @@ class Publisher:
         peer.run()
 
     def publish(self, count: int) -> None:
-        """Returns when all are confirmed."""
+        """Publishes so many messages; returns when all are confirmed."""
         self._left = count
         self._fill()
         self._peer.run()

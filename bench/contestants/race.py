@@ -17,7 +17,7 @@ from pathlib import Path
 from synergy.clock import SystemClock
 
 WARM_UP = 200  # messages before the race, so that every process is working
-READY_SECONDS = 60.0  # within which they are processed
+READY_SECONDS = 60.0  # the time for the warm-up
 TIMEOUT = 600.0
 _POLL_SECONDS = 0.002
 

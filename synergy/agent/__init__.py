@@ -1,5 +1,5 @@
 """The agent service: one agent decides about all schedules, and every agent delivers runs.
 
-Here belongs what needs the lease of the decider or a claimed run. Rules about schedules are in
-`synergy.schedule`, transports in `synergy.delivery`.
+This package holds all that needs the lease of the decider or a claimed run. Rules about schedules
+are in `synergy.schedule`, transports in `synergy.delivery`.
 """

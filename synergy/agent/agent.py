@@ -4,9 +4,10 @@ Any number of agents on any boxes share the work. One of them holds the decider'
 `membership`); all of them deliver launched runs. The loops share the store, the bus and the
 counters; everything else passes between them as rows.
 
-While the store or the bus is unavailable, the loops wait. Then the decider is rebuilt from the
-rows, and unsent messages are sent again. An agent that is stopped gives up deciding at once, lets
-its deliveries finish for a few seconds, writes their outcomes, and releases its leases.
+While the store or the bus is unavailable, the loops wait. After a failure of the store the decider
+is rebuilt from the rows; after a failure of the bus unsent messages are sent again. An agent that
+is stopped gives up deciding at once, lets its deliveries finish for a few seconds, writes their
+outcomes, and releases its leases.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ from synergy.runtime.topic_relay import TopicRelay
 from synergy.runtime.workplace import Daemon, Workplace
 
 JOBS_WAKE_SECONDS = 0.2  # at least this long between two wake-ups by finished jobs
-FAILURES_TO_STEP_DOWN = 3  # in a row, before another agent is to decide
-STEP_DOWN_SECONDS = 60.0  # for which this agent then leaves deciding to others
-COUNTS_EVERY_SECONDS = 10.0  # between two writes of the counters
+FAILURES_TO_STEP_DOWN = 3  # after so many failures in a row another agent is to decide
+STEP_DOWN_SECONDS = 60.0  # how long this agent then leaves deciding to others
+COUNTS_EVERY_SECONDS = 10.0  # the time between two writes of the counters
 RULE = RetryRule(waiting="agent.waits", failing="agent.failed")
 
 log = logging.getLogger(__name__)
@@ -86,7 +87,10 @@ class Agent(Daemon):
             jobs.stop()
 
     def _failed(self, error: Exception, times: int) -> None:
-        """Forgets all state; after some failures in a row, lets another agent decide."""
+        """Forgets all state, unless only the bus failed; it is rebuilt in the next turn.
+
+        If unexpected errors recur in a row, another agent is to decide for a while.
+        """
         if isinstance(error, MessagingUnavailable):
             return
         self.forget()
@@ -152,7 +156,10 @@ class Agent(Daemon):
         facts.set(agent_counters(number), counts.text())
 
     def _shut_down(self, delivery: DeliveryService) -> None:
-        """Gives up deciding at once, and the membership once the last outcome is written."""
+        """Gives up deciding at once, and the membership after the deliveries.
+
+        Deliveries get a limited time to end and to have their outcomes written.
+        """
         place = self.workplace
         try:
             self.forget()

@@ -13,7 +13,7 @@ from synergy.storage.protocol import Store
 
 @dataclass(frozen=True, slots=True)
 class AgentContext:
-    """`name` is the agent's in the journal."""
+    """The shared objects; `name` is the name of this agent in the journal."""
 
     store: Store
     bus: Bus

@@ -57,7 +57,7 @@ class Membership:
 
     @property
     def term(self) -> int:
-        """The term of the decider's lease, if this agent holds it."""
+        """The term of the decider's lease; 0 if this agent does not hold it."""
         return self._leadership.epoch(DECIDER)
 
     def due_in(self) -> float:

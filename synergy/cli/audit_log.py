@@ -22,7 +22,7 @@ add = NOUN.add
 
 @NOUN.verb(
     "launch.py audit-log list --who anna --limit 20",
-    argument("--who", metavar="TEXT", default="", help="only users whose name has this in it"),
+    argument("--who", metavar="TEXT", default="", help="only users whose name contains this"),
     argument("--before", metavar="N", type=positive, help="only entries before this one"),
     limit(50),
     JSON,
@@ -68,8 +68,8 @@ def run_head(arguments: argparse.Namespace) -> None:
 def run_verify(arguments: argparse.Namespace) -> int:
     """Verify that no entry was changed, removed or inserted; exit 1 if one was.
 
-    Entries that were removed at the end are only found with --head. So is a log that was written
-    anew by somebody who may write the files.
+    Only --head finds entries that were removed at the end, and a log that a user who may write the
+    files has written anew.
     """
     from synergy.audit_log.chain import verify
     from synergy.audit_log.files import files, lines

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from synergy.queries.page import Page
     from synergy.queries.schedules.event_effects import Effects, RecordedEvent
 
-WARNINGS = 10  # shown for the events of a file
-SHOWN = 20  # events of a file up to which their effects are awaited and shown
+WARNINGS = 10  # the most warnings that are shown for the events of a file
+SHOWN = 20  # the most events whose effects are awaited and shown
 NOUN = Noun(
     "event",
     "events that schedules react to: emit, list",
@@ -67,7 +67,7 @@ def _warn(warnings: Sequence[str]) -> None:
     for warning in warnings[:WARNINGS]:
         output.warn(warning)
     if len(warnings) > WARNINGS:
-        output.warn(f"and {len(warnings) - WARNINGS:,} more of the same kind")
+        output.warn(f"and {len(warnings) - WARNINGS:,} more warnings")
 
 
 def _items(arguments: argparse.Namespace, at: Services) -> Sequence[Mapping[str, object]]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from synergy.model.journal import JournalEntry
     from synergy.queries.views import CollectorView, PlannedMove
 
-LONGEST_WAIT = 15.0  # seconds, for the run to end
+LONGEST_WAIT = 15.0  # the longest wait for the run to end, in seconds
 NOUN = Noun(
     "gc",
     "the garbage collector: run it now, see what it would do",

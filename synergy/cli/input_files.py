@@ -18,7 +18,7 @@ import yaml  # type: ignore[import-untyped]
 
 from synergy.errors import InvalidValue, NotFound
 
-MOST_VALUES = 5_000_000  # in a file, aliases written out
+MOST_VALUES = 5_000_000  # the most values in a file, with aliases written out
 
 
 def read_text(path: str) -> str:
@@ -36,7 +36,8 @@ def read_text(path: str) -> str:
 def read_documents(path: str) -> Sequence[Mapping[str, object]]:
     """The objects of a YAML or JSON file: its documents, or the items of documents that are lists.
 
-    Raises InvalidValue, with line and column, if there are none or one is no object.
+    Raises InvalidValue if the file cannot be parsed (with line and column), has no items, or an
+    item is no object.
     """
     text = read_text(path)
     try:

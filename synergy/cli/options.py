@@ -17,7 +17,7 @@ from inspect import cleandoc
 from pathlib import Path
 from typing import Any
 
-LARGEST = 10**15  # of any whole number that is given as an argument
+LARGEST = 10**15  # the largest whole number that an argument may be
 
 Run = Callable[[argparse.Namespace], "int | None"]
 Argument = Callable[[argparse.ArgumentParser], object]
@@ -124,7 +124,7 @@ def limit(default: int) -> Argument:
 
 NAME = argument("name", metavar="NAME")
 PROCESS = argument("process", metavar="PROCESS")
-CURSOR = argument("--cursor", metavar="C", help="the next page, as the last one named it")
+CURSOR = argument("--cursor", metavar="C", help="the next page, as the page before names it")
 JSON = argument("--json", action="store_true", help="as JSON")
 DRY_RUN = argument("--dry-run", action="store_true", help="only show what would be done")
 REASON = argument("--reason", metavar="TEXT", default="", help="why, for the journal")

@@ -111,15 +111,16 @@ def _run_here(arguments: argparse.Namespace) -> int:
     process = project.process(arguments.name)
     if arguments.instance > process.instances:
         raise InvalidValue(f"{process.name} has {process.instances} instances per box")
-    is_watched = SUPERVISED not in os.environ
+    is_supervised = SUPERVISED in os.environ
     if arguments.dry_run:
         output.say(f"would run {process.name} in this terminal")
         return exits.DONE
-    if not is_watched:
+    if is_supervised:
         from synergy.runtime.masked_output import mask_output
 
         mask_output()
-    ended_well = compose.run_process(project, process.name, arguments.instance, console=is_watched)
+    console = not is_supervised
+    ended_well = compose.run_process(project, process.name, arguments.instance, console=console)
     return exits.DONE if ended_well else exits.FAILED
 
 
@@ -138,8 +139,8 @@ def _switch_here(arguments: argparse.Namespace, *, is_on: bool) -> None:
         verb = "start" if is_on else "stop"
         if home_lock.holder(at.project.settings.home) is None:
             raise Unreachable(
-                f"no supervisor runs on this box, so nothing was done: {START}; launch.py box "
-                f"{verb} {process.name} is for its next start"
+                f"no supervisor runs on this box, so nothing was done: {START}; for the next start "
+                f"of a supervisor: launch.py box {verb} {process.name}"
             )
         box.switch(at, arguments, at.project.settings.box_id, process.name, is_on=is_on)
 
@@ -157,7 +158,7 @@ def run_on(arguments: argparse.Namespace) -> None:
     records=("name",),
 )
 def run_off(arguments: argparse.Namespace) -> None:
-    """Switch a process off, everywhere: no new jobs or runs of it."""
+    """Switch a process off, everywhere: no new units or runs of it; a daemon is stopped."""
     _switch(arguments, is_on=False)
 
 

@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from synergy.audit_log.entry import Act
     from synergy.audit_log.files import AuditLog
 
-SUPERVISED = "SYNERGY_RUN"  # in the environment of processes that a supervisor started
-ALWAYS = "supervisor stop"  # is carried out even if it cannot be recorded
-_NOBODY = 2**32 - 1  # the login user of a process that nobody's login has begun
+SUPERVISED = "SYNERGY_RUN"  # the variable of processes that a supervisor started
+ALWAYS = "supervisor stop"  # the command that is carried out even if it cannot be recorded
+_NOBODY = 2**32 - 1  # the login user id of a process that no login has started
 
 
 def carry_out(arguments: argparse.Namespace) -> int:
     """Runs the command of parsed arguments; returns its exit code.
 
-    One that changes something is recorded before it begins, and with its result. Raises
-    AuditLogUnavailable if the beginning cannot be recorded: then nothing is done. Without a home
-    it is recorded afterwards, if the command has made one.
+    A command that changes something is recorded before it begins, and with its result. Raises
+    AuditLogUnavailable if the beginning cannot be recorded: then nothing is done, unless the
+    command is `ALWAYS`. Without a home the command is recorded afterwards, if it has made one.
     """
     if _changes_nothing(arguments):
         return _run(arguments)

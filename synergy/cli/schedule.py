@@ -100,7 +100,11 @@ def _compact(value: object) -> object:
     records=("file", "enable"),
 )
 def run_add(arguments: argparse.Namespace) -> None:
-    """Store the schedules of a file, all or none; disabled at first."""
+    """Store the schedules of a file, all or none.
+
+    Without --enable, schedules are disabled and one-off jobs enabled, unless the file says
+    otherwise.
+    """
     from synergy.cli.input_files import read_documents
 
     items = read_documents(arguments.file)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from synergy.queries.schedules.views import DueView, Preview
 
-ALL_OF = "all of ("  # in the description of a trigger that needs several others
+ALL_OF = "all of ("  # how a trigger that needs several others is described
 FILE_HELP = "YAML or JSON; - for standard input"
 VERBS = Verbs()
 

@@ -11,8 +11,8 @@ from synergy.cli import output
 if TYPE_CHECKING:
     from synergy.queries.schedules.views import RunDetail, RunView, ScheduleView
 
-LONGEST_SUMMARY = 90  # characters of a schedule's summary in a list; a terminal's width differs
-SHORTEST_SUMMARY = 24  # on a narrow terminal
+LONGEST_SUMMARY = 90  # characters of a schedule's summary in a list that is not on a terminal
+SHORTEST_SUMMARY = 24  # characters of it on a narrow terminal
 LONGEST_BODY = 60  # characters of a receiver's answer
 
 

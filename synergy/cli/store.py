@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from synergy.compose import Project
     from synergy.storage.protocol import StoreStatus
 
-WORD = "reset"  # to be typed before everything is deleted
+WORD = "reset"  # the word to type before everything is deleted
 NOUN = Noun(
     "store",
     "the store: init, status, reset, backup, copy",

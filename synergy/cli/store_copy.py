@@ -52,7 +52,7 @@ def run_copy(arguments: argparse.Namespace) -> int:
         raise Refused(f"{places[0]} cannot be copied into itself")
     with closing(compose.open_url(from_, create=False)) as source:
         refuse_unfinished(source)
-        with output.Progress("listening for lost schedulers and supervisors") as line:
+        with output.Progress("waiting for leases of lost processes to expire") as line:
             refuse_while_in_use(source, places[0], line.show)
         if arguments.dry_run:
             return _plan(arguments, source, to, places)
@@ -107,8 +107,8 @@ def _plan(arguments: argparse.Namespace, source: Store, to: str, places: tuple[s
         output.print_json({**_places(places), "dry_run": True, "records": counts, "done": done})
     else:
         output.table(["kind", "records"], list(counts.items()))
-        go_on = f", of which {done:,} are there already" if done else ""
-        output.say(f"would copy {places[0]} to {places[1]}{go_on}")
+        already = f", of which {done:,} are there already" if done else ""
+        output.say(f"would copy {places[0]} to {places[1]}{already}")
     return exits.DONE
 
 

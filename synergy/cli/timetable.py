@@ -136,7 +136,7 @@ def _print_cause(cause: Cause, indent: str) -> None:
 
 @NOUN.verb("launch.py timetable audit", JSON)
 def run_audit(arguments: argparse.Namespace) -> int:
-    """Account for every closed period; exit 1 if one failed."""
+    """Account for every closed period; exit 1 if one is unexplained, failed or given up."""
     with services() as at, output.Progress("processes audited") as line:
         found = at.audit(line.show)
     output.show(arguments, found, _print_audit)

@@ -14,11 +14,11 @@ from synergy.errors import InvalidValue
 if TYPE_CHECKING:
     from synergy.commands.jobs import Touched
 
-RANGE = argument("range", metavar="RANGE", help="FROM..TO without TO, or one timeperiod")
+RANGE = argument("range", metavar="RANGE", help="FROM..TO (TO is not included), or one timeperiod")
 NOTHING = {
     "started over": "none of these jobs has begun",
     "skipped": "all of these jobs are finished; a reprocess starts them over",
-    "tried again": "none of these jobs is failed; one that was given up is reprocessed",
+    "tried again": "none of these jobs is failed; a reprocess tries one again that was given up",
     "acknowledged": "none of these jobs was given up, or all of those are acknowledged",
 }
 VERBS = Verbs()

@@ -175,7 +175,7 @@ def run_logout(arguments: argparse.Namespace) -> None:
         metavar="90d",
         type=_lifetime,
         default=timedelta(days=90),
-        help="after how many hours (h) or days (d), 366d at most (90d)",
+        help="after how many hours (h) or days (d), at most 366d; default: 90d",
     ),
     argument("--name", dest="label", metavar="TEXT", default="", help="what it is for"),
     argument("--revoke", metavar="ID", help="revoke this token"),

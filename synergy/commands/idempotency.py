@@ -18,7 +18,7 @@ from synergy.model.answer import Answer
 from synergy.runtime import identity
 from synergy.storage.protocol import Store
 
-LIMIT = timedelta(minutes=10)  # that a request may take
+LIMIT = timedelta(minutes=10)  # the longest that a request may take
 
 
 class UnderWay(Refused):
@@ -63,7 +63,8 @@ class KeptAnswers:
     def keep(self, begun: Answer, status: int, headers: dict[str, str], body: bytes | None) -> None:
         """Stores an answer, unless its key was taken over; `body` is None if it is too long.
 
-        While the store is unavailable it stays in memory, and is written before the next begins.
+        While the store is unavailable the answer stays in memory; it is written before the next
+        request begins.
         """
         answer = replace(begun, status=status, headers=headers, body=body)
         self._write(lambda: self._answers.change(answer))

@@ -25,7 +25,7 @@ from synergy.names import SCHEDULER_TOPIC
 from synergy.storage.protocol import Store
 from synergy.timetable.cascade import Node
 
-ATTEMPTS = 10  # at a change, while the rows keep changing meanwhile
+ATTEMPTS = 10  # how often a change is tried while others change the same rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from synergy.storage.protocol import Store
 
 
 class Maintenance:
-    """Changes boxes and queues, and starts the collector."""
+    """Changes boxes and queues, and requests runs of the collector."""
 
     def __init__(self, store: Store, bus: Bus, deployment: Deployment) -> None:
         self._store = store
@@ -42,7 +42,8 @@ class Maintenance:
     ) -> bool:
         """Starts or stops a process on a box until the next such command.
 
-        Returns False if it was so already. Raises NotFound if the process is not assigned to it.
+        Returns False if the process was in that state already. Raises NotFound if it is not
+        assigned to the box.
         """
         self._deployment.process(process)  # raises NotFound
         present = [a for a in self._store.boxes.assignments(box) if a.process == process]
@@ -61,7 +62,7 @@ class Maintenance:
         return True
 
     def request_collection(self, process: str, flush: bool, actor: Actor, now: datetime) -> int:
-        """Asks the scheduler to run the collector; returns the journal number to wait after.
+        """Asks for a run of the collector; the run's entry follows the returned journal number.
 
         `flush` ignores waiting times; `process` limits it to one process, "" means all.
         """

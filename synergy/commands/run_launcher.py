@@ -1,4 +1,4 @@
-"""Launches runs on request: of a schedule or a process, now, and again those that failed."""
+"""Launches runs on request: a new run of a schedule or a process, or failed runs again."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from synergy.storage.protocol import Batch, Store
 
 
 class RunLauncher:
-    """Stores launched runs, and gives those of a worker to it; an agent sends the others."""
+    """Stores launched runs, and creates units for those of workers; an agent sends the others."""
 
     def __init__(self, store: Store, bus: Bus, deployment: Deployment) -> None:
         self._store = store
@@ -49,7 +49,7 @@ class RunLauncher:
         except MessagingUnavailable:
             if not self._store.runs.get([run.id]):
                 raise
-            # It is launched, and the collector repeats the message: asking again would be wrong.
+            # It is launched, and its message is sent again later: a second request would be wrong.
 
     def launch_again(
         self, pairs: Sequence[tuple[Run, Run]], actor: Actor, now: datetime

@@ -18,7 +18,7 @@ from synergy.model.schedule import Run
 from synergy.model.unit_of_work import Hint, UnitOfWork, UnitState
 from synergy.storage.protocol import Batch, Store
 
-KEY_DIGITS = 14  # of a run's id, hexadecimal, that make its unit's key unique
+KEY_DIGITS = 14  # the hexadecimal digits of a run's id that make its unit's key unique
 
 
 def unit_of(run: Run, now: datetime) -> UnitOfWork:

@@ -65,7 +65,8 @@ class RunCommands:
     def trigger(self, name: str, actor: Actor, now: datetime, *, dry_run: bool = False) -> str:
         """Runs a schedule now, enabled or not, regardless of its constraints; returns the run's id.
 
-        Two triggers are two runs. Raises Refused if its program is gone or switched off.
+        Two triggers are two runs. Raises Refused if its definition is not valid any more, or its
+        process is switched off.
         """
         schedule = self.schedule(name)
         definition = self._definition(schedule, "run")
@@ -94,7 +95,8 @@ class RunCommands:
     def retry(self, id_: str, actor: Actor, now: datetime, *, dry_run: bool = False) -> Run:
         """Launches a failed run again, with a fresh budget; returns the launched run.
 
-        Raises Refused for a run in another state.
+        Raises Refused for a run in another state, for one that was launched again before, and for
+        one whose process is gone or switched off.
         """
         run = self.run(id_)
         if run.state is not RunState.FAILED:
@@ -157,16 +159,20 @@ class RunCommands:
 
     def _again(self, run: Run, actor: Actor, now: datetime) -> Run | None:
         """The run that repeats a failed one; None if it was launched again before."""
-        pairs = self._again_all([run], actor, now, is_any=True)
+        pairs = self._again_all([run], actor, now, with_off=True)
         return pairs[0][1] if pairs else None
 
     def _again_all(
-        self, runs: Sequence[Run], actor: Actor, now: datetime, *, is_any: bool = False
+        self, runs: Sequence[Run], actor: Actor, now: datetime, *, with_off: bool = False
     ) -> list[tuple[Run, Run]]:
+        """The runs that were not launched again, with the runs that repeat them.
+
+        Runs whose process is gone or switched off are left out without `with_off`.
+        """
         repeated = successors(self._store, runs)
         remark = actor.remark("launched again")
         programs = {run.program for run in runs if run.is_of_worker}
-        off = set() if is_any else {name for name in programs if self._launcher.why_off(name)}
+        off = set() if with_off else {name for name in programs if self._launcher.why_off(name)}
         return [
             (run, launched_again(run, remark, now))
             for run in runs

@@ -35,7 +35,7 @@ from synergy.schedule.zones import zone
 from synergy.storage.payload import name_of
 from synergy.storage.protocol import Store
 
-STEPS = 100  # decisions about the time while no agent was running
+STEPS = 100  # the most decisions that are made for the time while no agent was running
 STORED_ABOVE = 64 * 1024  # bytes; a longer payload is stored beside the row
 
 
@@ -144,7 +144,8 @@ def storable(store: Store, definition: Definition, *, dry_run: bool = False) -> 
     """The definition as it is stored; a long payload is stored separately."""
     data = write(definition)
     payload = data.get("payload")
-    if not isinstance(payload, str) or len(payload) <= STORED_ABOVE // 4:  # 4 bytes at most
+    # A character has at most 4 bytes.
+    if not isinstance(payload, str) or len(payload) <= STORED_ABOVE // 4:
         return data
     content = payload.encode()
     if len(content) <= STORED_ABOVE:
@@ -212,13 +213,13 @@ def _undecided(schedule: Schedule, reason: str, now: datetime) -> list[Run]:
 
 def _passed(schedule: Schedule, definition: Definition, now: datetime) -> Iterator[Made]:
     """The runs that a schedule makes by time until now."""
-    came = ProgressState.from_json(schedule.progress)
+    progress = ProgressState.from_json(schedule.progress)
     for _ in range(STEPS):
-        step = steps.pass_time(definition, came, now)
+        step = steps.pass_time(definition, progress, now)
         yield from step.made
-        if step.progress == came:
+        if step.progress == progress:
             return
-        came = step.progress
+        progress = step.progress
 
 
 def _collected(schedule: Schedule, reason: str, now: datetime) -> tuple[Run, ...]:
@@ -270,7 +271,7 @@ def run_of(schedule: Schedule, definition: Definition, made: Made, now: datetime
 
 
 def destination(program: Program) -> str:
-    """The subject whose runs concurrency counts: process, or destination without secrets."""
+    """The program whose runs concurrency counts: a process, or a destination without secrets."""
     if isinstance(program, WorkerProgram):
         return program.process
     return _destination(program.target)
@@ -282,10 +283,10 @@ def _destination(target: str) -> str:
 
 
 def superseded(version: int) -> str:
-    """The reason for which jobs of an older version are dropped."""
+    """The reason for dropping jobs of an older version."""
     return f"superseded by version {version}"
 
 
 def off(reason: str) -> str:
-    """The reason for which jobs of a disabled schedule are dropped."""
+    """The reason for dropping jobs of a disabled schedule."""
     return f"its schedule was disabled: {reason}"

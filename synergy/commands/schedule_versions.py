@@ -68,11 +68,11 @@ def _turns_had(store: Store, present: Schedule, definition: Definition) -> tuple
     stored = _read(present)
     if stored is None:
         return ()
-    before, came = stored
+    before, progress = stored
     keys = due_times.once_keys(before, present.version)
     runs = store.runs.get([run_id(present.name, key) for key in keys])
     dropped = {run.due_at for run in runs if run.launched_at is None}
-    return due_times.turns_had(before, came, definition, dropped)
+    return due_times.turns_had(before, progress, definition, dropped)
 
 
 def postpone(store: Store, schedule: Schedule, now: datetime) -> None:
@@ -83,11 +83,11 @@ def postpone(store: Store, schedule: Schedule, now: datetime) -> None:
     stored = _read(schedule) if schedule.is_enabled else None
     if stored is None:
         return
-    definition, came = stored
+    definition, progress = stored
     if any(isinstance(leaf, Elapsed) for _, leaf in leaves(definition.trigger)):
-        came = replace(came, last_run_at=max(came.last_run_at or now, now))
-        wakes = steps.wake_at(definition, came)
-        row = replace(schedule, progress=came.to_json(), wake_at=wakes)
+        progress = replace(progress, last_run_at=max(progress.last_run_at or now, now))
+        wakes = steps.wake_at(definition, progress)
+        row = replace(schedule, progress=progress.to_json(), wake_at=wakes)
         store.schedules.change([ScheduleChange(row)])
 
 

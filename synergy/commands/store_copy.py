@@ -122,7 +122,7 @@ class StoreCopy:
         return state.done - began
 
     def compare(self, show: Show) -> list[Compared]:
-        """Reads both stores; the target is complete if they are equal."""
+        """Reads both stores; marks the target as a complete copy if they are equal."""
         found: list[Compared] = []
         done = 0
         for kind in KINDS:

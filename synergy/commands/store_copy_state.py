@@ -30,7 +30,7 @@ class State:
 
 
 def state_of(store: StoreView) -> State | None:
-    """The progress of a store that is a copy; None if it is none."""
+    """The progress of a store that is a copy; None for any other store."""
     text = store.facts.get(STORE_COPY)
     return None if text is None else State(**orjson.loads(text))
 

@@ -1,6 +1,6 @@
 """Checks whether a store is in use.
 
-Schedulers and supervisors hold leases, which they release when they end. If a lease was not
+Schedulers, agents and supervisors hold leases, which they release when they end. If a lease was not
 released, its holder is searched among the processes of this machine; the lease of another machine
 is watched, and has lost its holder if it is not renewed in time. Processes of this machine without
 a supervisor are found by its last report.

@@ -33,7 +33,7 @@ class TimetableCommands:
         self._deployment = deployment
 
     def extend(self, start: str, actor: Actor, now: datetime, *, dry_run: bool = False) -> str:
-        """Moves the timetable's first hour to an earlier one; returns the present first hour."""
+        """Moves the timetable's first hour to an earlier one; returns the former first hour."""
         Qualifier.HOURLY.parse(start)
         present = self._store.facts.get(TIMETABLE_START)
         if present is None:

@@ -195,14 +195,17 @@ def partition(dataset: str, n: int = 1) -> Data:
 
 
 def program(process: str, *statuses: str) -> Data:
-    """Met when a run or job of the process ended with one of these statuses; or processed."""
+    """Met when a run or job of the process ended with one of these statuses, default processed."""
     return {"program": {"process": process, "statuses": list(statuses) or ["processed"]}}
 
 
 def timetable(
     process: str, statuses: Sequence[str] = ("processed",), generations: str = "all"
 ) -> Data:
-    """Met when a period of the process ended with one of these statuses; 'first': only once."""
+    """Met when a period of the process ended with one of these statuses.
+
+    With `generations='first'` a period that was started over does not count again.
+    """
     ended = {"statuses": statuses, "generations": generations}
     return {"timetable": {"process": process, **ended}}
 

@@ -1,8 +1,8 @@
 """Checks which other users of the machine could change a deployment, or read what it keeps secret.
 
-What somebody else could have written is a mistake: settings and `context.py` are executed, and the
-home holds everything. What the group may write, and what others may read, is a warning: it may be
-meant so. So is code of another user, who may have installed it, and for root all that belongs to
+A file that every user can write is a mistake: settings and `context.py` are executed, and the home
+holds everything. A file that its group can write, or that others can read, is a warning: it may be
+intended. So is code of another user, who may have installed it, and for root all that belongs to
 others.
 """
 

@@ -14,7 +14,7 @@ from synergy.model.command_template import Item, parse_item
 from synergy.schedule import trigger
 from synergy.schedule.format.field_reader import SHORTEST, FieldReader
 
-BY_TRIGGER = "trigger"  # as `refresh`: interim runs start with the trigger
+BY_TRIGGER = "trigger"  # the value of `refresh` for interim runs that start with the trigger
 REFRESH = 10.0  # seconds between two interim runs, by default
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)

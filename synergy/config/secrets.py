@@ -65,7 +65,7 @@ def _of_url(url: str) -> Iterator[str]:
     """The passwords in a URL.
 
     One that the rest of the URL contains too, such as `synergy` of a user `synergy`, is left out:
-    without it every name and path with that word would be masked.
+    otherwise every name and path with that word would be masked.
     """
     if found := _LOGIN.match(url):
         name, password, place = found.groups()

@@ -19,16 +19,16 @@ PREFIX = "SYNERGY_"
 class Settings:
     """Checked settings. `store` and `bus` are URLs, `home` is an absolute path.
 
-    `start_timeperiod` is an hourly timeperiod; None means that of the first start, which the store
-    holds. `mx_users_file` is None if MX has no login; the file may not exist. `mx_names` are host
-    names of MX besides those of this machine, `mx_proxy_user` is the id of the user that a proxy in
-    front of it runs as, if that is neither root nor the user of MX; `mx_certificate` and `mx_key`
-    are both None without TLS; `mx_session_idle` is in minutes. `mx_public_url` ends with a slash,
-    and is "" if unknown; without `mx_oidc_issuer` there is no single sign-on. `schedules_update` is
-    `create` (missing declared schedules are created) or `sync` (stored schedules follow the
-    declaration). `webhook_networks` are private networks that requests of schedules may reach,
-    `webhook_plaintext` hosts and networks that webhooks may reach by `http`; `webhook_secrets`, up
-    to two, sign requests.
+    `start_timeperiod` is an hourly timeperiod, used at the first start; None means 48 hours before
+    it. The store keeps the result. `mx_users_file` is None if MX has no login; the file may not
+    exist. `mx_names` are host names of MX besides those of this machine; `mx_proxy_user` is the id
+    of the user that a proxy in front of it runs as, None if that is root or the user of MX.
+    `mx_certificate` and `mx_key` are both None without TLS; `mx_session_idle` is in minutes.
+    `mx_public_url` ends with a slash, and is "" if unknown; without `mx_oidc_issuer` there is no
+    single sign-on. `schedules_update` is `create` (missing declared schedules are created) or
+    `sync` (stored schedules follow the declaration). `webhook_networks` are private networks that
+    requests of schedules may reach, `webhook_plaintext` hosts and networks that webhooks may reach
+    by `http`; `webhook_secrets`, up to two, sign requests.
     """
 
     env: str

@@ -237,7 +237,7 @@ class _SettingsReader:
         return text
 
     def _words(self, name: str, read: Callable[[str], tuple[Word, ...]]) -> tuple[Word, ...]:
-        """The parsed words of a comma-separated text; messages never quote it."""
+        """The parsed words of a comma-separated text; a value of another type is not quoted."""
         value = self._value(name)
         if value is not None and not isinstance(value, str):
             self._mistake(name, "expected a text with commas in it")

@@ -101,7 +101,7 @@ def _is_known(name: str, where: str, findings: Findings) -> bool:
 
 
 def _by_setting(values: Mapping[str, WrittenValue], findings: Findings) -> dict[str, WrittenValue]:
-    """The values by the setting that they are for; one of each is a mistake."""
+    """The values by setting; a setting that is given both as value and as file is a mistake."""
     found = {name: value for name, value in values.items() if name not in _FILES}
     for name in values.keys() & _FILES:
         path, setting = values[name], _FILES[name]

@@ -34,7 +34,7 @@ _REFUSED = _named(
         "10.0.0.0/8": "private",
         "100.64.0.0/10": "shared by a provider",
         "127.0.0.0/8": "loopback",
-        "168.63.129.16/32": "a cloud's own",
+        "168.63.129.16/32": "for services of a cloud",
         "169.254.0.0/16": "link-local",
         "172.16.0.0/12": "private",
         "192.0.0.0/24": "reserved",
@@ -108,8 +108,8 @@ class AddressRules:
     def plaintext_refusal(self, host: str, addresses: Sequence[IpAddress]) -> str:
         """Why nothing may be sent to this host by `http`; empty if it may.
 
-        Without addresses, a name that was not looked up yet gets the benefit of the doubt if a
-        network is allowed, as its addresses may lie in it.
+        Without addresses, a name that was not looked up yet is not refused if any network is
+        allowed, as its addresses may lie in it.
         """
         networks = [one for one in self.plaintext if not isinstance(one, str)]
         if host in self.plaintext:

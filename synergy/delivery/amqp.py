@@ -26,7 +26,7 @@ class AmqpExchanges:
         self._exchanges = Exchanges()
 
     async def send(self, request: Request, report: Callable[[Response], None]) -> None:
-        """Reports the broker's confirm; raises InvalidValue for invalid headers."""
+        """Reports the broker's confirm, or the failure; raises InvalidValue for invalid headers."""
         destination, limit = request.target.destination, self._options.total
         exchange = split_exchange(request.target.url)
         metadata = headers.about(request)

@@ -26,7 +26,7 @@ from synergy.errors import ConfigurationError, InvalidValue
 from synergy.runtime.masking import mask
 
 BOTO3 = "1.44.5"
-MOST_ATTRIBUTES = 10  # of a message
+MOST_ATTRIBUTES = 10  # the most attributes of a message
 THREADS = 32
 _FIFO = ".fifo"
 _LONGEST_ID = 128

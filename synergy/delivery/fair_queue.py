@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from typing import Generic, TypeVar
 
-HANGS_AFTER_SECONDS = 1.0  # without an end, after which a key counts as hanging
+HANGS_AFTER_SECONDS = 1.0  # a key counts as hanging if none of its items ends for so long
 
 T = TypeVar("T")
 

@@ -64,7 +64,8 @@ def check_headers(headers: Mapping[str, str]) -> None:
             raise InvalidValue(f"header {name}: Synergy sets it itself")
         if not _VALUE.fullmatch(value):
             raise InvalidValue(
-                f"header {name}: its value is one line of ASCII characters, without blanks around"
+                f"header {name}: its value must be one line of ASCII characters, without blanks "
+                "before or after it"
             )
         if len(value) > LONGEST:
             raise InvalidValue(f"header {name}: longer than {LONGEST} characters")
@@ -80,7 +81,10 @@ def check_content_type(content_type: str) -> None:
 
 
 def about(request: Request) -> dict[str, str]:
-    """The metadata for all kinds of receivers; raises InvalidValue for the user's headers."""
+    """The metadata for all kinds of receivers.
+
+    Raises InvalidValue if the user's headers or content type cannot be sent.
+    """
     check_headers(request.headers)
     check_content_type(request.content_type)
     return {

@@ -16,7 +16,8 @@ class Options:
     `rules`: which addresses requests may be sent to.
     `connect`, `read`, `total`: seconds for a connection with TLS, between two pieces of an
     answer, and for everything from the look-up of the name to the end of the answer.
-    `per_destination`, `most`: how many requests are in flight at once.
+    `per_destination`, `most`: how many requests are in flight at once, to one destination, and to
+    all of a kind; SQS and SNS have their own limit (`aws.THREADS`).
     """
 
     secrets: tuple[str, ...] = field(default=(), repr=False)

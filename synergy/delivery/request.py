@@ -18,7 +18,7 @@ PASSING = frozenset({408, 425, 429})
 
 
 UNREACHED = "it was not reached, or gave no whole answer"
-"""What everybody may know of an attempt without a status: whatever the network looks like."""
+"""The reason shown for each attempt without a status; it tells nothing about the network."""
 
 
 class SendOutcome(StrEnum):
@@ -73,7 +73,7 @@ class Response:
 
     @property
     def reason(self) -> str:
-        """The error for everybody: without what it tells about the network.
+        """The error as every user may see it; it tells nothing about the network.
 
         It is the same for a closed port, a silent one, an unknown name and a refused address.
         """
@@ -83,7 +83,7 @@ class Response:
 
     @property
     def is_lasting(self) -> bool:
-        """Whether another attempt is likely to get the same answer: three are enough."""
+        """Whether another attempt is likely to get the same answer; see `retry.ENOUGH`."""
         return self.status is not None and 300 <= self.status < 500 and self.status not in PASSING
 
 

@@ -1,4 +1,4 @@
-"""When a request is sent again; which failures are final is in `request` (`is_lasting`)."""
+"""When a request is sent again. `Response` says which failures are final, or likely to last."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def next_attempt(
 ) -> datetime | None:
     """When to send again after `attempts` (at least 1), the last of which was answered `answer`.
 
-    None: never. Pauses are 1, 2, 4, … seconds, none longer than a fifth of the `budget`, so that
-    the last attempt is not long before its end; `jitter` of -1 to 1 makes them up to a fifth
-    shorter or longer. The receiver's Retry-After is respected. No attempt begins later than
-    `budget` seconds after the first one began.
+    None: never. Pauses are 1, 2, 4, … seconds, none longer than a fifth of the `budget` (or 1 s, if
+    that is more), so that the last attempt is not long before its end; `jitter` of -1 to 1 makes
+    them up to a fifth shorter or longer. The receiver's Retry-After is respected. No attempt
+    begins later than `budget` seconds after the first one began.
     """
     if answer.ok or answer.disables or not answer.may_retry:
         return None

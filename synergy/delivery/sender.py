@@ -30,10 +30,10 @@ from synergy.errors import SynergyError
 from synergy.runtime.event_loop_thread import EventLoopThread
 from synergy.runtime.masking import mask
 
-MOST_AT_ONCE = 4  # requests that begin in one turn of the event loop
+MOST_AT_ONCE = 4  # requests of each kind that begin in one turn of the event loop
 AHEAD = 100  # requests for one destination that may wait here, if it is quick
-CANCEL_SECONDS = 5.0  # within which cancelled requests end
-CLOSE_SECONDS = 5.0  # within which connections are closed
+CANCEL_SECONDS = 5.0  # how long cancelled requests may take to end
+CLOSE_SECONDS = 5.0  # how long closing the connections may take
 
 log = logging.getLogger(__name__)
 
@@ -99,7 +99,7 @@ class Sender:
             return self._queues[_kind(destination)].room(destination, now)
 
     def close(self, timeout_seconds: float) -> None:
-        """Waits so long for the requests in flight; the others are `stopped`.
+        """Waits at most `timeout_seconds` for requests in flight; all that are left are `stopped`.
 
         Callbacks must not call it.
         """

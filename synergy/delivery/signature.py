@@ -33,7 +33,7 @@ def check_secrets(secrets: Sequence[str]) -> None:
 
 
 def secrets_in(text: str) -> tuple[str, ...]:
-    """The secrets of a text: one, or the new and the old one, separated by a comma; none of "".
+    """The secrets of a text: one, or the new and the old one, separated by a comma; none in "".
 
     Raises InvalidValue for secrets that cannot be used; the message does not quote them.
     """

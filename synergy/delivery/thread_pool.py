@@ -18,8 +18,8 @@ class ThreadPool:
     """Runs calls in up to `most` threads, which are started on demand.
 
     The threads are no services: `close` does not wait for them, because a blocking call cannot be
-    interrupted. One that never returns, such as a lookup at a name server that does not answer,
-    would keep a process with an executor of the standard library from ending.
+    interrupted. With an executor of the standard library, a call that never returns, such as a
+    lookup at a name server that does not answer, would keep the process from ending.
     """
 
     def __init__(self, name: str, most: int) -> None:

@@ -50,7 +50,7 @@ def _older(journal: ReadableJournal, process: str | None, timeperiod: str | None
 
 
 def _is_of(entry: JournalEntry, event: str | None) -> bool:
-    return event is None or event in (entry.event, entry.noun)
+    return not event or event in (entry.event, entry.noun)
 
 
 def _is_by(entry: JournalEntry, who: str | None) -> bool:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-SEARCHED = 10_000  # rows for one page
-STEP = 1000
+SEARCHED = 10_000  # rows that are read for one page, at most
+STEP = 1000  # rows that are read at a time
 
 Item = TypeVar("Item")
 

@@ -133,7 +133,10 @@ class Reads:
         return Why(self._store, self.timetable(), self._clock.now()).ask(process, timeperiod)
 
     def audit(self, progress: Callable[[int, int], None] = lambda done, total: None) -> Audit:
-        """The audit of every closed period; `progress` gets the processes done, and of all."""
+        """The audit of every closed period.
+
+        `progress` is called with the number of processes done, and of all.
+        """
         return audit(self._store, self.timetable(), self._clock.now(), progress)
 
     def is_audit_due(self) -> bool:

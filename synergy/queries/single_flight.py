@@ -23,7 +23,7 @@ class SingleFlight:
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """The turn of this thread; raises StorageUnavailable if the read waited for failed."""
+        """The turn of this thread; raises StorageUnavailable if a read failed while it waited."""
         failures = self._failures
         with self._lock:
             if self._failures != failures:

@@ -47,9 +47,9 @@ class ProcessView:
     """The present state of a process: its declaration, and what operators set since.
 
     `kind` is `managed`, `freerun` or `daemon`. `qualifier` and `tree` are None for all but managed
-    processes, `trigger` and `next_due` for daemons, and for a free-run process that only runs on
-    request; `next_due` also while the process is switched off. `waiting` are messages in
-    its queue, `units` its unfinished units by state.
+    processes. `trigger` and `next_due` are None for daemons, and for free-run processes that only
+    run on request; `next_due` is also None while the process is switched off or its schedule is
+    disabled. `waiting` are messages in its queue, `units` its unfinished units by state.
     """
 
     name: str

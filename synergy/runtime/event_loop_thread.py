@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from synergy.runtime.service import STOP_TIMEOUT_SECONDS
 
-LAST_TASKS_SECONDS = 5.0  # for tasks that were cancelled at the end
+LAST_TASKS_SECONDS = 5.0  # how long cancelled tasks may take to end
 
 T = TypeVar("T")
 

@@ -83,7 +83,7 @@ def configure(
 
 
 class _PrivateFile(RotatingFileHandler):
-    """A file that only this user can read, and so are those that follow it."""
+    """A file that only this user can read, also after each rotation."""
 
     def shouldRollover(self, record: logging.LogRecord) -> bool:
         """Whether the file has reached its size.

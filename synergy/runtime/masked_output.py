@@ -1,7 +1,7 @@
 """Standard output and error of a process that nobody watches: visible, and without secrets.
 
 The supervisor appends them to `logs/<process>.out`: what work prints, and the traceback of an
-interpreter that ends. Output of programs that work starts itself passes it by.
+interpreter that ends. The output of programs that work starts itself is not masked.
 
 A secret may be printed in pieces, so whole lines are masked: an unfinished line is written when it
 ends, or when the process does.

@@ -112,7 +112,7 @@ _known: list[str] = []  # like the handlers of logging, those of the whole proce
 
 
 def know(secrets: Iterable[str]) -> None:
-    """Makes `mask` replace these values, and no others, wherever they occur in this process.
+    """Makes `mask` replace these values, in place of those of earlier calls, in this process.
 
     They are replaced as they are, percent-encoded and decoded, as JSON, HTML and Python write them,
     and in base64, also within a longer value. Forms shorter than `SHORTEST` are left out.

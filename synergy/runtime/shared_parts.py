@@ -13,7 +13,7 @@ from synergy.model.process import Deployment
 from synergy.runtime import identity
 from synergy.storage.protocol import StoreView
 
-FAMILY = "scheduler/"  # the prefix of the names of all these leases
+FAMILY = "scheduler/"  # the prefix of the names of all leases of schedulers
 COLLECTOR = "collector"
 DECIDER = "agent/decider"  # the lease of the agent that decides about schedules
 AGENTS = "agent/member/"  # the prefix of the leases of running agents; a number follows

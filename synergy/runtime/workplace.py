@@ -29,9 +29,9 @@ class Workplace:
 
     `deployment` is everything that `context.py` declares, for processes that manage others. `home`
     is the folder for logs and other files, `box` the box id, and `start_timeperiod` the first hour
-    of the timetable; None: the stored one, or that of the first start. The other fields are
-    settings for agents and MX; `mx_address` is host and port, `mx_tls` the files of certificate and
-    key, `mx_oidc` is None without single sign-on.
+    of the timetable if the store has none yet; None: 48 hours before the first start. The other
+    fields are settings for agents and MX; `mx_address` is host and port, `mx_tls` the files of
+    certificate and key, `mx_oidc` is None without single sign-on.
     """
 
     process: Process

@@ -23,8 +23,8 @@ from synergy.runtime.stop import Stop
 from synergy.storage.protocol import Leases
 
 RENEWAL_SECONDS = 15.0
-EXPIRY_SECONDS = 40.0  # without renewal
-LOOK_SECONDS = 0.5  # between two looks at a claim that may have expired
+EXPIRY_SECONDS = 40.0  # a claim without a renewal for so long has expired
+LOOK_SECONDS = 0.5  # the time between two looks at a claim that may have expired
 
 logger = logging.getLogger(__name__)
 

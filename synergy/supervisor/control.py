@@ -34,7 +34,8 @@ class StopReport:
 def stop(home: Path, timeout: float = 30.0) -> StopReport:
     """Stops the supervisor of the home and all its processes; waits at most `timeout` seconds.
 
-    If there is no supervisor, the processes that an earlier one left behind are ended.
+    If there is no supervisor, the processes that an earlier one left behind are ended, with the
+    grace time of a supervisor.
     """
     running = home_lock.holder(home)
     if running is not None:

@@ -126,7 +126,7 @@ class ProcessHost:
         return f"{self._prefix}{box}/{slot}/{uuid.uuid4().hex}"
 
     def spawn(self, slot: Slot, command: Sequence[str], marker: str) -> Group:
-        """Starts the command in a session of its own; OSError if that is impossible.
+        """Starts the command in a session of its own; raises OSError if that is impossible.
 
         Its output is appended to `<home>/logs/<process>.out`.
         """

@@ -8,7 +8,7 @@ from enum import Enum
 
 
 class SlotState(Enum):
-    """The state of a slot: it goes up through starting, down through backoff or stopping."""
+    """The state of a slot: STARTING comes before RUNNING, BACKOFF or STOPPING after it."""
 
     STOPPED = "stopped"  # nothing runs, and nothing is to run
     STARTING = "starting"  # spawned; has neither reported that it is ready nor lived for long
@@ -35,7 +35,7 @@ class SlotStatus:
 
     `entered` (when it came into its state) and `born` (when its process was started or adopted)
     are seconds on the monotonic clock; `since` is `entered` on the wall clock. `failures` counts
-    deaths in a row, `restarts` all of them.
+    deaths and failed starts in a row, `restarts` all starts after them.
     """
 
     state: SlotState

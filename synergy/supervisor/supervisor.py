@@ -34,9 +34,9 @@ from synergy.supervisor.process_slots import ProcessSlots
 from synergy.supervisor.states import Slot, SlotState
 from synergy.supervisor.watch import Watch
 
-POLL_SECONDS = 15.0  # between two reads of the assignments
-RETRY_SECONDS = 2.0  # between two checks of an unreachable store, or of a group without its leader
-KILL_SECONDS = 5.0  # within which killed processes end
+POLL_SECONDS = 15.0  # the time between two reads of the assignments
+RETRY_SECONDS = 2.0  # the time between two checks of an unreachable store or a leaderless group
+KILL_SECONDS = 5.0  # how long killed processes may take to end
 FAILED = "supervisor.turn_failed"
 RULE = RetryRule(waiting=FAILED, failing=FAILED)
 

@@ -190,7 +190,7 @@ def test_a_long_error_answer_is_truncated(services: Services) -> None:
         ({"headers": {"X-A": "b\r\nX-C: d"}}, "one line"),
         ({"headers": {"X-A": "b\nc"}}, "one line"),
         ({"headers": {"X-A": "b\x00"}}, "one line"),
-        ({"headers": {"Authorization": "s3cret "}}, "without blanks around"),
+        ({"headers": {"Authorization": "s3cret "}}, "without blanks before or after it"),
         ({"headers": {"X-A": "é"}}, "ASCII"),
         ({"headers": {"X-A": "b" * 9_000}}, "longer than"),
         ({"headers": {"X-A\r\nX-B": "c"}}, "not a name"),

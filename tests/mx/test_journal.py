@@ -87,6 +87,11 @@ def test_entries_are_found_by_process_job_and_event(world, client):
     assert read(client, "process=Nobody") == {"items": [], "next": None}
 
 
+def test_an_empty_event_means_every_event_also_beside_an_author(world, client):
+    world.store.journal.append([an_entry("job.skipped", who="vera (mx)"), an_entry("job.noop")])
+    assert seqs(read(client, "event=&who=vera")) == [1]
+
+
 def test_a_page_of_a_rare_event_may_be_short_and_have_a_next_one(world, client, monkeypatch):
     monkeypatch.setattr(page, "STEP", 3)
     monkeypatch.setattr(page, "SEARCHED", 6)

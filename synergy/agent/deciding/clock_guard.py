@@ -2,10 +2,10 @@
 
 Due times are instants of the wall clock, which people and time servers set. A clock that is set
 back fires nothing twice, because decisions are stored. One that is set forward would fire too
-early, so nothing is fired for two ticks after any jump. After a jump of more than an hour nothing
-is fired until the clock of another box agrees within five minutes; its supervisor reports to the
-store by its own clock. Without another running box the clock is trusted after a while, and each
-schedule's catch-up limits what is then due. Restarting the agent makes it trust its clock.
+early, so nothing is fired for two ticks after any jump. After a jump forward by more than an hour
+nothing is fired until the clock of another box agrees within five minutes; its supervisor reports
+to the store by its own clock. Without another running box the clock is trusted after a while, and
+each schedule's catch-up limits what is then due. Restarting the agent makes it trust its clock.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ JUMP = timedelta(seconds=5)  # a larger difference from the monotonic clock is a
 LARGE = timedelta(hours=1)
 AGREES = timedelta(minutes=5)
 HOLD_SECONDS = 2 * RENEW_SECONDS
-ALONE_SECONDS = 180.0  # for which another box's report is waited for
+ALONE_SECONDS = 180.0  # how long the guard waits for the report of another box
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 log = logging.getLogger(__name__)
@@ -33,7 +33,7 @@ class ClockGuard:
     """Watches the clock of one agent; call `observe` in each turn."""
 
     def __init__(self, store: Store, clock: Clock, box: str, name: str) -> None:
-        """`name` is the agent's in the journal."""
+        """`name` is the name of the agent in the journal."""
         self._store = store
         self._clock = clock
         self._box = box

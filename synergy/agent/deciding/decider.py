@@ -1,6 +1,7 @@
 """The state of the agent that decides, and what it does in a turn.
 
-The state is a cache of unfinished runs, dropped when the lease is lost or the store fails.
+The state is a cache of unfinished runs, dropped when the lease is lost or a turn fails, unless only
+the bus failed.
 Schedules are not cached: the store finds them by when they are due and what they listen to.
 """
 
@@ -35,10 +36,10 @@ from synergy.names import RUN_COUNTS
 from synergy.runtime.agent_counters import run_counts
 
 DUE_AT_ONCE = 500  # schedules decided about in one batch
-GROUPS = 4  # of these in one turn
-JUDGED_AT_ONCE = 500
-COUNTS_EVERY_SECONDS = 10.0  # between two writes of the numbers of runs
-LONGEST_WAIT_SECONDS = 3600.0  # where nothing is due
+GROUPS = 4  # batches of due schedules in one turn
+JUDGED_AT_ONCE = 500  # pending runs decided about in one turn
+COUNTS_EVERY_SECONDS = 10.0  # the time between two writes of the numbers of runs
+LONGEST_WAIT_SECONDS = 3600.0  # the wait if nothing is due
 
 log = logging.getLogger(__name__)
 

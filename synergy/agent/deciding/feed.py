@@ -37,10 +37,10 @@ from synergy.schedule.check_context import OF_RUNS
 from synergy.schedule.progress.ended_periods import Ended
 from synergy.schedule.progress.state import Occurrence
 
-JOURNAL = "agent.journal"  # the fact: the number of an entry up to which all were handled
+JOURNAL = "agent.journal"  # the fact with the number of the last journal entry that was handled
 EVENTS_PAGE = 1000
 JOURNAL_PAGE = 2000
-STORE_SECONDS = 30.0  # the longest time until the position in the journal is stored
+STORE_SECONDS = 30.0  # at least this long between two writes of the position alone
 _UNIT_ENDS = frozenset(unit_event(state) for state in UnitState if state.is_finished)
 
 

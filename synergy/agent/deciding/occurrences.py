@@ -55,13 +55,16 @@ def of_run(entry: JournalEntry, program: str) -> Occurrence:
 
 
 def of_jobs(entry: JournalEntry, managed: Mapping[str, ManagedProcess]) -> Ended | None:
-    """The ends of neighbouring jobs that an entry records; None if their process is unknown."""
+    """The ends of neighbouring jobs that an entry records.
+
+    None if their process is unknown, or had another qualifier at that time.
+    """
     process = managed.get(entry.process)
     if process is None:
         return None
     qualifier = process.qualifier
     if not (qualifier.names(entry.first) and qualifier.names(entry.last)):
-        return None  # of a time when the process had another qualifier
+        return None
     return Ended(
         seq=entry.seq,
         at=entry.at,

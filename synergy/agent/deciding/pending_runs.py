@@ -275,7 +275,7 @@ class PendingRuns:
 
 
 def _queue_key(run: Run, definition: Definition, awaits: frozenset[str]) -> Hashable:
-    """The name of the queue of a waiting run; alike runs that await the same keys share one."""
+    """The name of the queue of a waiting run; similar runs that await the same keys share one."""
     alike = all(isinstance(c, Concurrency | TimeWindow) for c in definition.constraints)
     if alike and not run.detail.in_turn:
         return (definition.constraints, run.program, run.group, awaits)

@@ -32,7 +32,7 @@ from synergy.schedule.progress.old_periods import take_all
 from synergy.schedule.progress.state import Occurrence, ProgressState, Step
 from synergy.schedule.progress.steps import pass_time, wake_at
 
-STUCK_RETRY = timedelta(minutes=1)  # until a schedule that stays due is decided about again
+STUCK_RETRY = timedelta(minutes=1)  # the time until a schedule that stays due is decided again
 MOST_ATTEMPTS = 10
 MOST_AHEAD = 2000  # schedules decided about before they are due
 _UNAVAILABLE = (StorageUnavailable, MessagingUnavailable)
@@ -68,7 +68,7 @@ class ScheduleDecisions:
         self._lookahead: Lookahead[ScheduleDecision] = Lookahead()
 
     def due(self, now: datetime, limit: int) -> tuple[int, WrittenDecisions]:
-        """Decides about at most so many due schedules; returns how many there were."""
+        """Decides about at most `limit` due schedules; returns their number, and the result."""
         began = self._clock.monotonic()
         rows = self._store.schedules.due(now, limit)
         if not rows:
@@ -93,8 +93,8 @@ class ScheduleDecisions:
             decided = self._pass_time(row, at)
             # Whether a worker is free, and what disables a schedule, is decided at the due time.
             is_sound = all(change.schedule.is_enabled for change in decided.changes)
-            is_sent = not any(run.is_of_worker for run in decided.runs)
-            return decided if is_sound and is_sent else None
+            has_workers = any(run.is_of_worker for run in decided.runs)
+            return decided if is_sound and not has_workers else None
 
         self._lookahead.look(self._store.schedules.due(at, MOST_AHEAD), at, decide)
 

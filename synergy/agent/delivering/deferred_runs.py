@@ -14,7 +14,7 @@ from heapq import heappop, heappush
 from synergy.clock import Clock
 from synergy.model.schedule import Run
 
-FORWARDED_SECONDS = 0.5  # for which forwarded messages are left to the other agents
+FORWARDED_SECONDS = 0.5  # how long messages are left to the other agents after forwarding
 KEPT_BACK = 1000  # runs that are kept for one busy destination
 REMEMBERED = 10_000  # runs that are kept for another attempt, or as forwarded
 

@@ -33,12 +33,12 @@ from synergy.model.schedule import Run, RunChange, RunState
 from synergy.names import DELIVERIES
 from synergy.storage.protocol import Batch
 
-GROUP = 500  # runs claimed in one commit
-MOST_IN_FLIGHT = 1000  # runs claimed with their launch; more are left to other agents
+GROUP = 500  # messages taken in one commit
+MOST_IN_FLIGHT = 1000  # beyond these, launched runs are announced to all agents, not claimed
 BEGUN = 10_000  # attempts that are remembered, so that none is sent twice
 LONGEST_WAIT_SECONDS = 60.0
-GATHER_SECONDS = 0.05  # for which outcomes wait for each other
-RECHECK_SECONDS = 1.0  # between two reads of uncertain claims
+GATHER_SECONDS = 0.05  # how long an outcome waits for others that are written together with it
+RECHECK_SECONDS = 1.0  # the time between two reads of uncertain claims
 
 
 class Sends(Protocol):
@@ -100,7 +100,7 @@ class Deliverer:
         return owned
 
     def accept(self, runs: Sequence[Run]) -> None:
-        """Sends the written runs that this agent claimed."""
+        """Queues the written runs that this agent claimed, for the thread that sends them."""
         held = [run for run in runs if is_held(run, self._owner)]
         if held:
             self._accepted.extend((self._members.joined, run) for run in held)
@@ -215,8 +215,8 @@ class Deliverer:
         if forwarded:
             messages = [UnitMessage(run.id, run.attempt) for run in forwarded]
             self._context.bus.publish(DELIVERIES, messages, batch)
-        gone = {run.id for run in forwarded}
-        self._deferred.keep_back(run for run in crowded if run.id not in gone)
+        ids = {run.id for run in forwarded}
+        self._deferred.keep_back(run for run in crowded if run.id not in ids)
 
     def _send_accepted(self) -> None:
         """Sends the accepted runs, except attempts that were sent before.

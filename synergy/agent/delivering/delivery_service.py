@@ -11,8 +11,8 @@ from synergy.messaging.protocol import Bus, Consumer
 from synergy.names import DELIVERIES
 from synergy.runtime.service import RetryRule, Service
 
-LAST_SENDS_SECONDS = 5.0  # for the deliveries in flight when the agent is asked to stop
-LAST_WRITES_SECONDS = 3.0  # after that, for writing their outcomes
+LAST_SENDS_SECONDS = 5.0  # the time for deliveries in flight when the agent is asked to stop
+LAST_WRITES_SECONDS = 3.0  # the time after that for writing their outcomes
 RULE = RetryRule(waiting="delivering.waits", failing="delivering.failed")
 
 

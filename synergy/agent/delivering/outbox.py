@@ -22,13 +22,13 @@ from synergy.errors import MessagingUnavailable
 from synergy.model.schedule import Run, RunChange, RunState
 from synergy.names import DELIVERIES
 
-SWEEP_SECONDS = 20.0  # between two sweeps
-UNIT_CHECK_SECONDS = 60.0  # between two checks of the runs that workers carry out
-SETTLE_SECONDS = 5.0  # for which an agent may hold a message while the queue is empty
-CLAIM_SECONDS = 1800.0  # the longest that a claim lasts
+SWEEP_SECONDS = 20.0  # the time between two sweeps
+UNIT_CHECK_SECONDS = 60.0  # the time between two checks of the runs that workers carry out
+SETTLE_SECONDS = 5.0  # how long an agent may need to claim a run after it took the message
+CLAIM_SECONDS = 1800.0  # the longest time that a claim lasts
 MOST_ANNOUNCED = 5000  # runs of one destination that are announced again in one sweep
 GROUP = 500
-_LATE = timedelta(seconds=2)  # after which any agent may make a due attempt, not only the last one
+_LATE = timedelta(seconds=2)  # an attempt that is later than this is offered to all agents
 
 
 class Outbox:
@@ -137,7 +137,7 @@ class Outbox:
             self._hand_out(self._limited(unannounced, counts), now)
 
     def _limited(self, rows: Sequence[Run], counts: Counter[str]) -> list[Run]:
-        """The oldest runs of each destination: no more could be sent before the next sweep."""
+        """At most `MOST_ANNOUNCED` runs of each destination: more could not be sent soon anyway."""
         some = []
         for row in rows:
             counts[row.program] += 1

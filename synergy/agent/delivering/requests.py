@@ -56,7 +56,7 @@ def target_of(url: str) -> Target:
 
 
 def answered(run: Run, answer: Response, now: datetime, random: Random) -> Run:
-    """The run after an attempt: ended, or to be sent again later."""
+    """The run after an attempt: ended, or to be sent again, at once if sending was stopped."""
     answers = (*run.detail.answers, _written(answer, now))[-ANSWERS_KEPT:]
     detail = replace(run.detail, answers=answers)
     run = replace(run, owner=None, not_before=None, detail=detail)

@@ -8,7 +8,7 @@ from synergy.clock import Clock
 from synergy.model.schedule import Run, RunState
 from synergy.storage.protocol import Runs
 
-UNCERTAIN_SECONDS = 10.0  # within which a write whose answer was lost may still take effect
+UNCERTAIN_SECONDS = 10.0  # how long a write whose answer was lost may still take effect
 
 
 class UncertainClaims:
@@ -27,7 +27,10 @@ class UncertainClaims:
         self._until.update(dict.fromkeys(runs, self._clock.monotonic() + UNCERTAIN_SECONDS))
 
     def confirmed(self, in_flight: Container[str]) -> list[Run]:
-        """Removes and returns the claims that the store has, but for those in flight."""
+        """Removes and returns the claims that the store has, except those in flight.
+
+        Claims in flight, and those that the store can no longer write, are removed as well.
+        """
         if not self._until:
             return []
         rows = self._runs.get(list(self._until))

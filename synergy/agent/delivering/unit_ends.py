@@ -42,9 +42,9 @@ class UnitEnds:
         ]
         refused = self._store.runs.change(changes) if changes else []
         self.has_ended_runs |= len(refused) < len(changes)
-        gone = {change.run.id for change in refused}
+        refused_ids = {change.run.id for change in refused}
         for change in changes:
-            if change.run.id not in gone:
+            if change.run.id not in refused_ids:
                 count_end(self._meter, change.run)
 
 

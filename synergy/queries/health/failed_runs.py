@@ -31,7 +31,7 @@ def failed_runs(store: StoreView, limit: int) -> Iterator[FailedRuns]:
     for (schedule, _), runs in by_schedule.items():
         if schedule and schedule not in present:
             continue
-        remaining = _not_made_good(store, schedule, runs)
+        remaining = _not_made_up_for(store, schedule, runs)
         if remaining:
             oldest = remaining[-1]
             yield FailedRuns(
@@ -44,7 +44,7 @@ def failed_runs(store: StoreView, limit: int) -> Iterator[FailedRuns]:
             )
 
 
-def _not_made_good(store: StoreView, schedule: str, runs: Sequence[Run]) -> list[Run]:
+def _not_made_up_for(store: StoreView, schedule: str, runs: Sequence[Run]) -> list[Run]:
     if not schedule or not any(run.is_of_worker for run in runs):
         return list(runs)
     last = store.runs.last(schedule, _SUCCEEDED)

@@ -23,9 +23,9 @@ from synergy.timetable.readiness import Blocker, blockers
 from synergy.timetable.timetable import Place, Timetable
 
 LOOKED_AT = 32  # the oldest periods of a process that is behind
-DETAILED = 10  # processes whose trouble is looked up: since when, and why
+DETAILED = 10  # conditions of processes that are looked up: since when, and why
 RECENT = 50  # entries of a process that are searched for its last finished jobs
-CATCHING_UP = timedelta(minutes=10)  # the time after its last late period that counts as catch-up
+CATCHING_UP = timedelta(minutes=10)  # a process that finished a late period in it catches up
 
 _PENDING = [state for state in JobState if state.is_pending]
 _PENDING_BYTES = bytes_of(*_PENDING)
@@ -71,16 +71,16 @@ class PeriodFacts:
         end = min(process.closed_before(self._now), level.end)
         late_end = min(process.late_before(self._now), level.end)
         late = _pending(level, late_end)
-        own, waiting, of_it_late = 0, [], 0
+        own, waiting, waiting_late = 0, [], 0
         for ordinal in self._oldest(level, end):
             behind = blockers(place, ordinal, limit=1)
             if behind:
                 waiting.append((ordinal, behind[0]))
-                of_it_late += ordinal < late_end
+                waiting_late += ordinal < late_end
             elif ordinal < late_end:
                 own = own or ordinal + 1  # the first one, plus 1
         is_rest_held = not own and len(waiting) == LOOKED_AT
-        held_late = late if is_rest_held else of_it_late
+        held_late = late if is_rest_held else waiting_late
         held = self._held(level, closed if is_rest_held else len(waiting), held_late, waiting)
         if not own:
             return None, held

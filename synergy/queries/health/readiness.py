@@ -128,7 +128,7 @@ class Probe:
                 threading.Thread(target=self._run, name="health", daemon=True).start()
 
     def answer(self, seconds: float) -> list[Check]:
-        """The results; after the given time, that there is no answer."""
+        """The results; without an answer in the given time, each check has failed."""
         if self._answered.wait(seconds):
             found = self._found
         else:

@@ -35,9 +35,9 @@ from synergy.runtime.shared_parts import COLLECTOR, DECIDER, is_lease_led, leade
 from synergy.storage.protocol import StoreView
 from synergy.timetable.timetable import Timetable
 
-NEW = timedelta(minutes=5)  # a deployment that is younger has only begun
-SETTLED = timedelta(seconds=60)  # that an instance may take to start or stop
-UNSERVED = timedelta(seconds=60)  # that units may wait while no worker of their process runs
+NEW = timedelta(minutes=5)  # a younger deployment is new
+SETTLED = timedelta(seconds=60)  # how long an instance may take to start or stop
+UNSERVED = timedelta(seconds=60)  # how long units may wait without a running worker
 STUCK_AFTER = timedelta(minutes=3)  # two runs of the collector, and time for it
 MOST = 100  # failed runs and dead messages that are read, the newest
 RECENT = 20  # entries of a job that are searched for the last one of a unit
@@ -111,7 +111,7 @@ class SituationReader:
         return is_off or is_lease_led(self._store, DECIDER)
 
     def _is_missed(self, box: BoxView) -> bool:
-        """Whether a box is silent although it should run something, or has no assignments."""
+        """Whether a box is silent, and should run something or has no assignments."""
         assigned = [one for one in box.processes if one.is_on is not None]
         return box.is_silent and (not assigned or any(one.is_on for one in assigned))
 
@@ -239,7 +239,7 @@ class SituationReader:
             yield Stuck(process, len(some), since, first.id, first.reason)
 
     def _due(self, unit: UnitOfWork) -> datetime | None:
-        """The time at which the collector had to hand out a unit; None if it had not to."""
+        """When the collector should have handed out a unit; None if that is not its duty."""
         if unit.state is UnitState.INVALID:
             return unit.not_before or unit.finished_at or unit.created_at
         if unit.state is not UnitState.REQUESTED or unit.published_at is not None:

@@ -17,7 +17,7 @@ from synergy.queries.timetable.remedies import Remedy
 from synergy.runtime import identity
 from synergy.storage.protocol import StoreView
 
-LIMIT = timedelta(minutes=5)  # that units may wait while no worker of their process runs
+LIMIT = timedelta(minutes=5)  # how long units may wait without a running worker
 NAMED = 3  # units that workers are busy with; the others are counted
 _PAGE, _SEARCHED = 200, 1000  # entries of the journal that are searched for the last claim
 
@@ -38,7 +38,7 @@ class Serving:
 
 @dataclass(frozen=True, slots=True)
 class Unserved:
-    """A process of whose `waiting` units no worker has taken any `since` then.
+    """A process with `waiting` units; no worker has taken a unit of the process since `since`.
 
     `busy` are the units that its workers are busy with; none if no worker runs, or if the running
     ones take nothing.

@@ -1,9 +1,10 @@
 """The verdict: whether all is well, and if not, the findings, since when, and their remedies.
 
-It is one function of one situation, for command line, pages, API and metrics. A state that cannot
-be known is not well. A consequence of another finding is no finding of its own: periods that are
-late because of it are counted with their cause. Decisions of people (skipped periods, acknowledged
-failures), catching up and automatic retries are notes, which leave the verdict well.
+It is one function of one situation, for command line, pages, API and metrics. Before the timetable
+has a start, it is unknown whether all is well. A consequence of another finding is no finding of
+its own: periods that are late because of it are counted with their cause. Decisions of people
+(skipped periods, acknowledged failures), catching up and automatic retries are notes, which leave
+the verdict well.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class LogFileView:
 @dataclass(frozen=True, slots=True)
 class _OpenPart:
     handle: int
-    number: int  # of its inode, which it keeps when it is renamed
+    number: int  # the number of its inode, which stays the same when it is renamed
     size: int
     modified: float
     id: str
@@ -213,7 +213,7 @@ def _id(handle: int) -> str:
 def _open(path: Path) -> int | None:
     try:
         return os.open(path, _FLAGS)
-    except OSError:  # not there, no plain file, or not for MX
+    except OSError:  # it does not exist, is a link, or may not be read
         return None
 
 

@@ -166,7 +166,7 @@ class _Scan(Generic[Raw]):
         self._may_look = MOST_SEARCHED
 
     def takes(self, number: int, raw: Raw) -> bool:
-        """Examines a line; returns False, and does not, if a limit is reached."""
+        """Examines a line, and collects it if wanted; False if a limit ends the scan before it."""
         size = self._size(raw)
         if len(self.found) >= self._limit or self._may_look <= 0:
             return False

@@ -25,7 +25,7 @@ from synergy.queries.metrics.families import NAMESPACE
 LATENCIES = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
 DURATIONS = (0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0, 3600.0, 14400.0)
 REMEMBERED = 100_000  # units for whose next entry the last one is kept
-LOST = "lost"  # the outcome of an attempt that was given to another worker
+LOST = "lost"  # the outcome of an attempt whose unit was handed out again
 
 _ENDED = frozenset(
     unit_event(state) for state in UnitState if state.is_finished or state is UnitState.INVALID

@@ -23,7 +23,7 @@ from synergy.schedule.request_template import NAMES, fill, unknown, values
 from synergy.schedule.zones import zone
 from synergy.storage.protocol import ReadablePayloads
 
-LATEST = datetime(2999, 12, 31, tzinfo=UTC)  # where no end is given
+LATEST = datetime(2999, 12, 31, tzinfo=UTC)  # the end if none is given
 SHOWN = 16_384  # characters of a body
 
 _TICK = timedelta(microseconds=1)

@@ -47,7 +47,7 @@ from synergy.schedule.format.read import read, warnings
 from synergy.schedule.format.summary import summarize
 from synergy.storage.protocol import StoreView
 
-LAST_RUNS = 10  # shown with a schedule
+LAST_RUNS = 10  # the runs that are shown with a schedule
 
 _EVER = datetime.max.replace(tzinfo=UTC)
 

@@ -49,8 +49,8 @@ def _field(name: str, value: object) -> object:
 def masked_target(url: str) -> str:
     """The URL of a target without its secrets.
 
-    A webhook has no login: the port stays out of the mask, which would take what follows it, up to
-    an @ in the path, for a password, and a part of the path for the host.
+    `mask` would take a port for the beginning of a password if an @ follows in the path. A webhook
+    has no login, so its URL is masked without the port.
     """
     found = _PORT.match(url)
     if found is None:
@@ -75,7 +75,7 @@ def secrets_of(request: Mapping[str, object]) -> frozenset[str]:
 
 
 def _words(signing_secret: str) -> list[str]:
-    """The new and the old one of a signing secret."""
+    """The words of a signing secret: one, or a new and an old one."""
     return [word.strip() for word in signing_secret.split(",")]
 
 
@@ -92,8 +92,8 @@ def without(secrets: frozenset[str], value: object) -> object:
 def _receiver(target: object) -> tuple[str, ...] | None:
     """The receiver of a target, without a login; None for a target that cannot be sent to.
 
-    It is the server of a webhook; who reads another exchange or queue of a broker, with another
-    routing key, is somebody else.
+    For a webhook it is the server. Another exchange, routing key, queue or topic counts as another
+    receiver, because other programs may read from it.
     """
     try:
         found = parse_target(str(target))

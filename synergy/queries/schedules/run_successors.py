@@ -41,7 +41,10 @@ def failed_runs(store: StoreView, schedule: str | None = None, limit: int = PAGE
 def failed_page(
     store: StoreView, schedule: str | None, limit: int, cursor: str | None = None
 ) -> tuple[list[Run], str | None]:
-    """A page of them and the cursor of the next or None; a page with a next one is not empty."""
+    """A page of failed runs that were not launched again, and the cursor of the next or None.
+
+    A page with a next one is not empty.
+    """
     while True:
         page, cursor = store.runs.find(schedule, RunState.FAILED, limit, cursor)
         repeated = successors(store, page)

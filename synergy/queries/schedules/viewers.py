@@ -24,7 +24,7 @@ def schedule_for_viewers(detail: ScheduleDetail) -> ScheduleDetail:
     return replace(
         detail,
         definition=_masked(detail.definition),
-        warnings=_of_others(detail.warnings),
+        warnings=_without_payload(detail.warnings),
     )
 
 
@@ -44,7 +44,7 @@ def preview_for_viewers(preview: Preview) -> Preview:
         preview,
         body=None if preview.body is None else HIDDEN,
         unknown=(),
-        warnings=_of_others(preview.warnings),
+        warnings=_without_payload(preview.warnings),
     )
 
 
@@ -72,6 +72,6 @@ def _answer(answer: Mapping[str, object]) -> Mapping[str, object]:
     return shown
 
 
-def _of_others(warnings: tuple[str, ...]) -> tuple[str, ...]:
+def _without_payload(warnings: tuple[str, ...]) -> tuple[str, ...]:
     """The warnings that do not quote the payload."""
     return tuple(warning for warning in warnings if not warning.startswith("payload"))

@@ -46,7 +46,7 @@ class RunView:
 class RunDetail(RunView):
     """A run with its request, its cause, and the answers that it got, oldest first.
 
-    `again` is the run that repeats it after it failed, "" if there is none.
+    `again` is the id of the run that repeats it after it failed, "" if there is none.
     """
 
     again: str
@@ -65,8 +65,9 @@ class RunDetail(RunView):
 class ScheduleView:
     """A schedule in a list; `words` describe its trigger and its program.
 
-    `next_due` is None for a schedule that only waits for events. `zone` is the trigger's, "" if the
-    definition cannot be read; `waiting` counts the runs that wait to be launched.
+    `next_due` is None for a schedule that is disabled, is not due by time, or cannot be read.
+    `zone` is that of its trigger, "" if the definition cannot be read; `waiting` counts the runs
+    that wait to be launched.
     """
 
     name: str

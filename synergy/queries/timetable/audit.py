@@ -28,7 +28,7 @@ from synergy.timetable.readiness import blockers
 from synergy.timetable.timetable import Place, Timetable
 
 JUST_CLOSED = timedelta(minutes=1)  # a scheduler needs a moment to see that a period closed
-AT_WORK = timedelta(seconds=10)  # after a move of a job the scheduler is still working on others
+AT_WORK = timedelta(seconds=10)  # how long after a move the scheduler may be working on others
 RECENT = 20  # entries of a process that are searched for that move
 LATE = "its source holds more than its result was made from"
 SHOWN = 1000  # periods of each kind that are listed
@@ -81,7 +81,7 @@ def audit(
     now: datetime,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Audit:
-    """Audits every declared process, from its first to its last closed period.
+    """Audits every process of the timetable, from its first to its last closed period.
 
     `progress` is called with the number of processes done, and of all.
     """

@@ -30,7 +30,7 @@ class Cell:
     """A job in the calendar, over `span` columns, or rows in a lane.
 
     `state` is the word that colours it. `marks` are `late`, `stale`, `unseen` and `open`. A cell
-    without a process is the name of a time that no process of the tree has.
+    without a process only names a time for which the tree has no job.
     """
 
     process: str
@@ -79,7 +79,7 @@ def calendar(
 ) -> Calendar:
     """The calendar from the row with timeperiod `at` on; its newest rows without `at`.
 
-    `places` are those of one tree, coarse to fine. Raises InvalidValue.
+    `places` are those of one tree, coarse to fine. Raises InvalidValue for an invalid `at`.
     """
     finest = places[-1]
     axis = _Axis(finest)

@@ -33,8 +33,8 @@ class Uncovered:
 def uncovered(store: StoreView, place: Place, first: int, end: int) -> Iterator[Uncovered]:
     """The jobs of `[first, end)` that will be started over because of new rows.
 
-    Left out are jobs of processes that only mark or ignore late data, and skipped jobs, which cover
-    nothing.
+    Left out are jobs of processes that only mark or ignore late data, and skipped jobs, which new
+    rows do not start over.
     """
     process, level = place.process, place.level
     source = process.stored_source
@@ -84,7 +84,7 @@ def _highest_ends(store: StoreView, level: Level, first: int, last: int) -> dict
 def below(place: Place, ordinal: int) -> Iterator[tuple[Place, int, int]]:
     """A job and all that it is made from: half-open ranges of jobs, each process once.
 
-    Where a job also reads an earlier period, the periods between are taken along.
+    Where a job also reads an earlier period, the periods between are included.
     """
     seen: set[Place] = set()
     waiting = [(place, ordinal, ordinal + 1)]
@@ -105,7 +105,7 @@ def below(place: Place, ordinal: int) -> Iterator[tuple[Place, int, int]]:
 
 
 def uncovered_below(store: StoreView, place: Place, ordinal: int) -> Uncovered | None:
-    """The first such job among a job and all that it is made from."""
+    """The first uncovered job among a job and all that it is made from."""
     for at, first, end in below(place, ordinal):
         found = next(uncovered(store, at, first, end), None)
         if found is not None:

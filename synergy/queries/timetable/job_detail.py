@@ -112,7 +112,8 @@ class JobDetail:
 
     Its period is `[begins_at, ends_at)`, and is closed after `closes_at`. `units`, of all
     generations, and `story` hold the newest first; `has_older_units`: there are more. `source` is
-    None for a process that reads its children's results, or nothing; `sink` for one without.
+    None for a process that reads its children's results, or nothing; `sink` is None for a process
+    that writes to no collection.
     """
 
     job: ListedJob

@@ -33,7 +33,7 @@ def switch_on(process: str) -> Remedy:
 def trigger(process: str) -> Remedy:
     """Triggers a process now."""
     path = ("processes", process, "trigger")
-    return _post(f"process trigger {process}", "Have it look now", path)
+    return _post(f"process trigger {process}", "Check its jobs now", path)
 
 
 def start(process: str, box: str | None) -> Remedy:

@@ -33,7 +33,7 @@ class UnitCauses:
                 help_ = remedies.switch_on(job.process.name)
                 return job.cause(Kind.SWITCHED_OFF, f"{SWITCHED_OFF}; {text}", help_)
             if not is_led(self._store, COLLECTOR):
-                text += ", but no scheduler collects"
+                text += ", but no scheduler runs the collector"
                 return job.cause(Kind.NO_SCHEDULER, text, *remedies.SUPERVISE)
         return _retrying(job, unit) if unit.state is UnitState.INVALID else self._waiting(job, unit)
 

@@ -22,7 +22,7 @@ from synergy.timetable.timetable import Timetable
 
 WIDTH = 3  # children or counterparts that are followed; the others are counted
 COUNTED = 1000  # children or counterparts that are counted
-UNITS = 32  # of a job that are read: those under way are among the newest
+UNITS = 32  # the units of a job that are read: those under way are among the newest
 _PLURALS = {Relation.CHILD: "children", Relation.COUNTERPART: "counterparts"}
 
 
@@ -88,7 +88,7 @@ class Why:
                 )
                 return job.cause(Kind.NO_SLOT, text, remedies.why(process.name, oldest))
         due = self._trigger(process).next_after(self._now)
-        text = f"{READY}; looked at when its trigger is due, at {instant(due)}"
+        text = f"{READY}; it is considered when its trigger is due, at {instant(due)}"
         return job.cause(Kind.READY, text, remedies.trigger(process.name))
 
     def _reason(self, job: Job, units: list[UnitOfWork], gate: Gate) -> Reason | None:
