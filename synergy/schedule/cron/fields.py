@@ -67,8 +67,8 @@ class Field:
 
     `text` is the canonical spelling; bit n of `numbers` is set when n matches, for weekdays
     counted from Sunday, 0; `specials` are the days that depend on the month. `is_rhythm` is whether
-    it begins with `*`, or with a step from a start (`a/n`), which means a spacing instead of a time
-    on the clock.
+    the field begins with `*`, or with a step from a start (`a/n`). Such a field means a spacing,
+    not a time on the clock.
     """
 
     text: str

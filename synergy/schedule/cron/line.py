@@ -23,7 +23,7 @@ from synergy.schedule.cron.fields import QUARTZ, UNIX, Field
 from synergy.schedule.cron.fields import parse as parse_field
 
 HORIZON = 100  # years; 29 February comes on a given weekday at least every 40
-NEVER = datetime(9999, 1, 1, tzinfo=UTC)  # where an instant is needed and none will come
+NEVER = datetime(9999, 1, 1, tzinfo=UTC)  # the next instant of a trigger that has none
 
 _MACROS = {
     "@hourly": "0 * * * *",
