@@ -1,4 +1,4 @@
-"""Sends the events of log files to the session workers, and reports on it."""
+"""Sends the events of log files to the session workers, and reports the result."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ QUEUE_LIMIT = 400
 """Waiting messages above which the reader waits for the session workers."""
 
 FULL_QUEUE_TIMEOUT = 30.0
-"""Seconds without any message being processed after which the reader gives up."""
+"""Seconds in which no message is processed, after which the reader gives up."""
 
 _POLL = 0.05  # seconds
-_SAMPLES = 10  # rejected lines in the report
-_EXCERPT = 120  # characters of each
+_SAMPLES = 10  # the most rejected lines in the report
+_EXCERPT = 120  # the most bytes of each of them
 
 
 class Outlet:
@@ -77,7 +77,7 @@ class Outlet:
 
 
 class Ingestion:
-    """Reads the log files of one site; files are independent, so reading one again adds nothing."""
+    """Reads the log files of one site; each is independent, so reading it again adds nothing."""
 
     def __init__(
         self,
@@ -199,7 +199,7 @@ def ingest(
 ) -> IngestReport:
     """Reads all logs one after the other, and waits until their events are processed.
 
-    The wait ends when no event was processed for `timeout` seconds (None: no limit).
+    The wait ends when no message was processed for `timeout` seconds (None: no limit).
     """
     began = clock.monotonic()
     for log in logs:
