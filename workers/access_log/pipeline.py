@@ -118,7 +118,9 @@ class Ingestion:
         if rejected.path:
             self._rejected_files.append(rejected.path)
         if lines and not accepted:
-            self._problems.append(f"{log.name} is no access log: none of its lines is one")
+            self._problems.append(
+                f"{log.name} is not an access log: none of its lines can be parsed"
+            )
         self._sessions += visitors.sessions
 
     def _events(
@@ -178,7 +180,9 @@ def session_queue(deployment: Deployment) -> str:
 def checked_site(site: str) -> str:
     """The site if it is a valid name; raises InvalidValue."""
     if not site or len(site) > 255 or not site.isprintable() or site != site.strip():
-        raise InvalidValue(f"{site[:80]!r} is no name for a site: expected for example example.com")
+        raise InvalidValue(
+            f"{site[:80]!r} is not a valid name of a site: expected for example example.com"
+        )
     return site
 
 

@@ -188,13 +188,14 @@ def _mask(kind: Kind, numbers: Iterable[int]) -> int:
 
 
 def _bad_step(kind: Kind, word: str) -> str:
-    return f"{word!r} in the {kind.label}: a step is at least 1, of a range or of *"
+    before = "*, a number or a range" if kind.is_quartz else "* or a range"
+    return f"{word!r} in the {kind.label}: a step is at least 1, after {before}"
 
 
 def _misplaced(kind: Kind, word: str) -> str:
     """The mistake of a word that is valid in another field or dialect."""
     if not kind.is_quartz:
-        return f"{word!r} in the {kind.label} is Quartz: that takes six or seven fields"
+        return f"{word!r} in the {kind.label} is Quartz syntax, which needs six or seven fields"
     if not kind.is_day:
         return f"{word!r} is for the day fields, not for the {kind.label}"
     if word == "?":

@@ -187,7 +187,7 @@ def _quartz(words: list[str]) -> Cron:
     fields = list(map(parse_field, QUARTZ, words))
     if open_days != 1:
         raise ValueError(
-            "with seconds (Quartz), exactly one of day of month and day of week is '?';"
+            "with seconds (Quartz), exactly one of day of month and day of week must be '?';"
             f" here {'both are' if open_days else 'none is'}"
         )
     second, minute, hour, day, month, weekday, *year = fields

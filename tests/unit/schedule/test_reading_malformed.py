@@ -93,7 +93,7 @@ TIMES = [
     (cron("* * * *"), "cron has five fields (Unix)"),
     (cron("0 0 30 2 *"), "month 2 has no day 30"),
     (cron("0 0 L * *"), "'L' in the day of month is Quartz"),
-    (cron("0 0 0 ? * ?"), "exactly one of day of month and day of week is '?'"),
+    (cron("0 0 0 ? * ?"), "exactly one of day of month and day of week must be '?'"),
     (cron("0 0 0 ? * MON 1969"), "the year must be 1970 to 2099"),
     (cron(0), "cron: expected a cron line such as '0 2 * * *' in quotes, not the number 0"),
     (cron([]), "cron: there is nothing in it"),
