@@ -49,7 +49,7 @@ def _candidates(window: TimeWindow, utc: datetime) -> Iterator[datetime]:
 
 
 def _clock_changes(local: ZoneInfo, low: datetime, high: datetime) -> Iterator[datetime]:
-    """The instant in `(low, high]`, at most a day, at which the clock is changed; none if none."""
+    """The instant of a clock change in `(low, high]`, which is at most a day; none without one."""
     before = low.astimezone(local).utcoffset()
     if high.astimezone(local).utcoffset() == before:
         return
