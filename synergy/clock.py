@@ -2,8 +2,8 @@
 
 Pure functions and store methods take `now`; services hold a `Clock`. Wall time names
 nominal instants (when a period ends, when a row was written); durations are measured on
-the monotonic clock, and what a holder may still do on the boot-time clock, which counts
-suspended time as well.
+the monotonic clock. How long the holder of a lease may still act is measured on the boot-time
+clock, which counts suspended time as well.
 """
 
 from __future__ import annotations
@@ -68,7 +68,10 @@ class SteppedClock:
 
 
 def from_setting(text: str) -> Clock:
-    """The clock named by `SYNERGY_CLOCK`: empty for the system's, else a fixed ISO instant."""
+    """The clock for `SYNERGY_CLOCK`: the system's if it is empty, else one that stands still.
+
+    Raises ValueError for a text that is no instant in ISO format.
+    """
     if not text:
         return SystemClock()
     instant = datetime.fromisoformat(text)

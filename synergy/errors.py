@@ -1,8 +1,8 @@
 """Every error that Synergy raises on purpose.
 
 An engine translates its driver's errors into these, so that no module above storage and
-messaging names a driver. Errors carry their facts as fields; the message
-is written for the person who has to act on it.
+messaging names a driver. Some errors carry their facts as fields; the message is written for
+the person who has to act on it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class NotFound(SynergyError):
 
 
 class Refused(SynergyError):
-    """The thing exists, but its present state does not allow what was asked."""
+    """The request is valid, but the present state of things does not allow it."""
 
 
 class IllegalMove(Refused):
@@ -49,11 +49,14 @@ class IllegalMove(Refused):
 
 
 class LostAttempt(SynergyError):
-    """The unit was taken from this worker: canceled, started over or handed out again."""
+    """The worker no longer holds the unit.
+
+    It was canceled, timed out, started over, handed out again or given back.
+    """
 
 
 class LostLease(SynergyError):
-    """Somebody else acts by now under a lease that was held here."""
+    """A lease that was held here has another holder now."""
 
 
 class StorageUnavailable(SynergyError):
@@ -65,7 +68,7 @@ class MessagingUnavailable(SynergyError):
 
 
 class Unreachable(SynergyError):
-    """No supervisor or scheduler answers."""
+    """A service that the request needs does not run, does not answer, or is too busy."""
 
 
 class AuditLogUnavailable(SynergyError):

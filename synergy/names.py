@@ -1,4 +1,4 @@
-"""Names that several parts agree on: topics and queues, facts of the store, the default address."""
+"""Names that several parts share: topics, queues, facts of the store, the defaults of the MX."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ SCHEDULER_TOPIC = "scheduler"
 AGENT_TOPIC = "agent"
 """Wakes the agents, which follow the runs of schedules."""
 JOURNAL_TOPIC = "journal"
-"""Wakes the readers of the journal, after jobs have finished."""
+"""Wakes readers of the journal, after jobs have finished or the collector has run."""
 SUPERVISOR_TOPIC = "supervisor"
 """Wakes the supervisors of all boxes, after assignments have changed."""
 
 DELIVERIES = "deliveries"
-"""The queue of runs that agents send."""
+"""The queue of the runs that agents send to their targets."""
 
 TIMETABLE_START = "timetable.start"
 """The fact that holds the first hour of the timetable."""
 LAST_AUDIT = "audit/last"
 """The fact that holds the result of the newest audit."""
 STORE_COPY = "store.copy"
-"""The fact that says how far a copy of a store got, and the lease of the process that copies."""
+"""The fact that holds the progress of a copy of the store; also the name of the copier's lease."""
 DECIDED_EVENT = "agent.events"
 """The fact that holds the number of the newest event that an agent has processed."""
 RUN_COUNTS = "metrics/runs"

@@ -1,8 +1,9 @@
 """Folders and files that other users of the machine can neither read, change nor lock.
 
-A home may lie in a folder that others can write to. Therefore no symbolic link is followed, and
-nothing that belongs to another user is used: both may have been placed there by somebody else. The
-modes do not depend on the umask. Reading is enough to lock a file, so locks are private too.
+A home may lie in a folder that others can write to. Therefore a file is not used if it is a
+symbolic link or belongs to another user: both may have been placed there by somebody else. Existing
+folders are used as they are; `config.permissions` checks the home. The mode of a file does not
+depend on the umask. Reading is enough to lock a file, so locks are private too.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 FILE, FOLDER = 0o600, 0o700
-OTHERS = 0o077  # the rights of the group and of everybody
+OTHERS = 0o077  # the rights of the group and of all other users
 
 _LINK = "it is a symbolic link"
 _FOREIGN = "it belongs to another user"
@@ -54,8 +55,8 @@ def make_home_folder(path: Path, *, with_home: bool = True) -> None:
 def open_file(path: str | Path, flags: int) -> int:
     """The descriptor of a private file, which `flags` may create, as `os.open` does.
 
-    A file that others can access, left by an earlier version, becomes private. Raises OSError for
-    a symbolic link, for anything but a regular file, and for a file of another user.
+    An own file that others can access, left by an earlier version, becomes private. Raises OSError
+    for a symbolic link, for anything but a regular file, and for a file of another user but root.
     """
     try:
         handle = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, FILE)
@@ -73,7 +74,7 @@ def open_file(path: str | Path, flags: int) -> int:
 
 
 def make_private(path: Path) -> None:
-    """Makes an existing file private; raises OSError as `open_file` does.
+    """Makes an existing file private, unless root owns it; raises OSError as `open_file` does.
 
     The file is not opened for reading or writing: to close it again would release the locks that
     this process holds on it, which matters for a database.
@@ -104,7 +105,7 @@ def distrust(path: Path, found: os.stat_result) -> str:
 
 
 def belongs_to_another(found: os.stat_result) -> bool:
-    """Whether it belongs to a user whom this one does not have to trust; root trusts everybody."""
+    """Whether the owner is neither this user nor root; False if this user is root."""
     return os.geteuid() != 0 and found.st_uid not in (0, os.geteuid())
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 
-_UNSEEN = re.compile(  # control, format, surrogate; ends of lines and paragraphs; empty letters
+_UNSEEN = re.compile(  # control, format, surrogate; line and paragraph separators; blank letters
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2"
     "\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ud800-\udfff"
     "\ufeff\uffa0\ufff9-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3"
@@ -25,7 +25,7 @@ def visible(text: str) -> str:
 
 
 def visible_line(text: str) -> str:
-    """The same on one line: line feeds and tabs are spaces."""
+    """The same on one line: each run of line feeds and tabs becomes one space."""
     return visible(re.sub(r"[\n\t]+", " ", text))
 
 

@@ -20,7 +20,7 @@ SITES = {"example.com": 10.0, "shop.example.com": 6.0, "blog.example.org": 4.0}
 """Visits per minute at the busiest time of the day."""
 
 LONGEST_VISIT = 20 * 60
-"""Seconds from the first to the last event of a visit."""
+"""The most seconds from the first to the last event of a visit."""
 
 _SYSTEMS = {
     "Windows": (("Chrome", "Edge", "Firefox"), ("1920x1080", "1366x768", "2560x1440"), 46),

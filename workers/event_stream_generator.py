@@ -1,9 +1,9 @@
 """A stream of generated visits, which fills the timetable from the first start on.
 
-The last 48 hours are sent at once, unless the timetable starts later; then each event is sent when
-it is due. A mark in the store says up to when events were sent, so a restart continues there. The
-mark is written in one batch with the events; on an engine that splits the batch, the events come
-first, and are sent again after a crash.
+At first the last 48 hours are sent, or what the timetable holds of them; after that, each event is
+sent when it is due. A mark in the store says up to when events were sent, so a restart continues
+there. The mark is written in one batch with the events; on an engine that splits the batch, the
+events come first, and are sent again after a crash.
 """
 
 from __future__ import annotations

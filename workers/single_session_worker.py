@@ -1,11 +1,11 @@
-"""Aggregates events to sessions, which `workers.access_log.sessions` cut.
+"""Aggregates events to sessions; each event names its session and the hour in which that began.
 
 The collection `session_piece` has a row for each hour of a session: the keys of its events, and
 their sums. `single_session` has a row for each session; its private field `_pieces` holds the sums
 of each hour, so that an update reads only the hours that it changes.
 
 A known event adds nothing, and the order of events has no effect. A piece only grows, so of two
-sums of a piece the one with more entries is the newer.
+sums of a piece the one with more entries is newer.
 """
 
 from __future__ import annotations

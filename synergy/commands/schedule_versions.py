@@ -51,7 +51,7 @@ def begun_again(
     """A schedule that is enabled, or was enabled when it was edited."""
     if not present.is_enabled and row.version == present.version:
         row = replace(row, version=row.version + _was_dropped(store, row, definition))
-    done = _turns_had(store, present, definition) if present.is_enabled else ()
+    done = _legs_done(store, present, definition) if present.is_enabled else ()
     life = min(version.version for version in store.schedules.versions(row.name))
     return begun(row, definition, now, seen, life=life, done=done)
 
@@ -63,7 +63,7 @@ def _was_dropped(store: Store, row: Schedule, definition: Definition) -> bool:
     return any(run.state.is_finished and run.launched_at is None for run in runs)
 
 
-def _turns_had(store: Store, present: Schedule, definition: Definition) -> tuple[str, ...]:
+def _legs_done(store: Store, present: Schedule, definition: Definition) -> tuple[str, ...]:
     """The one-off legs that are not due again in a new version: their runs were not dropped."""
     stored = _read(present)
     if stored is None:
@@ -72,7 +72,7 @@ def _turns_had(store: Store, present: Schedule, definition: Definition) -> tuple
     keys = due_times.once_keys(before, present.version)
     runs = store.runs.get([run_id(present.name, key) for key in keys])
     dropped = {run.due_at for run in runs if run.launched_at is None}
-    return due_times.turns_had(before, progress, definition, dropped)
+    return due_times.legs_done(before, progress, definition, dropped)
 
 
 def postpone(store: Store, schedule: Schedule, now: datetime) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from synergy.errors import InvalidValue
 
+_UID_DIGITS = 10  # ids have 32 bits
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,251}[A-Za-z0-9])?", re.ASCII)
 
 
@@ -30,11 +31,16 @@ def _is_address(text: str) -> bool:
 
 
 def user_id(name: str) -> int:
-    """The id of a user of this machine; raises InvalidValue for an unknown one."""
+    """The id of a user of this machine, named or given as a number; raises InvalidValue.
+
+    A proxy in another container has a number, but no name here.
+    """
+    if name.isascii() and name.isdigit() and len(name) <= _UID_DIGITS:
+        return int(name)
     try:
         return pwd.getpwnam(name).pw_uid
     except (KeyError, ValueError):
-        raise InvalidValue(f"{name!r}: expected a user of this machine, as www-data") from None
+        raise InvalidValue(f"{name!r}: expected a user, such as www-data, or its number") from None
 
 
 def users_mistake(path: Path | None) -> str:

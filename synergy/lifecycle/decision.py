@@ -62,8 +62,8 @@ class Gate:
 
     `is_led`: a scheduler leads the tree; otherwise no decision at all is carried out.
     `is_its_turn`: the process may work on this period before the earlier ones are finished, or
-    all of these are. `has_slot`: fewer than `max_active` of its periods are in flight. A job in
-    flight has its slot and passes all of these.
+    the earlier ones are all finished. `has_slot`: fewer than `max_active` of its periods are in
+    flight. A job in flight keeps its slot, and its gate is `PASSES`.
     """
 
     is_on: bool = True
@@ -96,7 +96,7 @@ class Situation:
     present generation, oldest first: at most one runs, and at most one waits behind it.
     `may_refresh`: an interim run of a period that cannot finish yet is due. `may_retry`: the
     newest unit was given up, and since then the period closed, or `retry_failed` has passed.
-    `gate`: what the process and its scheduler allow.
+    `gate`: whether the process may get another unit now.
     """
 
     state: JobState
@@ -132,7 +132,7 @@ class Situation:
 class Request:
     """Create a unit over these bounds. `is_final`: the job moves to its final run.
 
-    `behind`: another unit runs; this one waits until that one has ended.
+    `behind`: another unit of the job runs; the new one is published when that one has ended.
     """
 
     start_id: int
@@ -159,7 +159,7 @@ class Finalise:
 class Finish:
     """Finish the job as PROCESSED, NOOP, SKIPPED or GIVEN_UP.
 
-    `with_` is the skipped job that causes this skip; its reason becomes this job's reason.
+    `with_` is the skipped job that causes this skip; its reason is added to `why`.
     `is_derived`: it is skipped only because others are, and is restored with them.
     """
 

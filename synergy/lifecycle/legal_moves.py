@@ -19,14 +19,14 @@ from synergy.model.unit_of_work import UnitState
 class JobMove(Enum):
     """What can happen to a job."""
 
-    REQUEST = "request"  # its first unit of this generation is handed out
+    REQUEST = "request"  # its first unit, or one after a failure, is handed out
     FINALISE = "finalise"  # its period is over; a unit over the final bounds is under way
     PROCESS = "process"  # the last unit was processed
     PASS = "pass"  # there is nothing to do
     SKIP = "skip"  # by an operator, or because of another skipped job
     FAIL = "fail"  # its unit was given up
     GIVE_UP = "give up"  # the same, where the process says `on_failure="skip"`
-    RETRY = "retry"  # a fresh budget of attempts in the same generation
+    RETRY = "retry"  # it gets all its attempts again, in the same generation
     ACKNOWLEDGE = "acknowledge"  # an operator accepts that it was given up
     START_OVER = "start over"  # reprocess or late data: generation + 1
     MARK = "mark"  # late data is only shown
@@ -39,7 +39,7 @@ class UnitMove(Enum):
     PROCESS = "process"
     PASS = "pass"
     FAIL = "fail"
-    HAND_OUT_AGAIN = "hand out again"  # by the collector, or returned by its worker before it began
+    HAND_OUT_AGAIN = "hand out again"  # by the collector, an operator, or its worker
     CANCEL = "cancel"
 
 
@@ -87,7 +87,7 @@ UNIT_MOVES: dict[UnitMove, tuple[frozenset[UnitState], UnitState]] = {
     UnitMove.CANCEL: (frozenset({_U.REQUESTED, _U.IN_PROGRESS, _U.INVALID}), _U.CANCELED),
 }
 
-# The states in which a worker may leave its unit.
+# The states to which a worker may move its unit when an attempt ends.
 ATTEMPT_ENDS = frozenset(
     UNIT_MOVES[move][1] for move in (UnitMove.PROCESS, UnitMove.PASS, UnitMove.FAIL)
 )

@@ -46,7 +46,9 @@ def decide(machine: StateMachine, job: Situation) -> Decision:
 
 
 def waits_for(job: Situation, decision: Decision) -> Reason | None:
-    """Why a job is not finished, given the decision about it; None if that finishes it.
+    """Why a job is not finished, given the decision about it.
+
+    None if the decision finishes it, or requests the unit that it can be finished from.
 
     A job that cannot be finished yet may be worked on, or wait for a slot, meanwhile. Then the
     reason is what keeps it from being finished, not what keeps it from being worked on.

@@ -28,9 +28,9 @@ class Verdict(Enum):
 class Observed:
     """What the collector observes of a unit, in addition to its row.
 
-    `silent_for`: seconds, on the collector's own clock, since the heartbeat last moved, and
-    `running_for` since this attempt was first seen in progress.
-    `owner_is_gone`: the worker's process provably exists no more. `queue_is_empty`: no
+    `silent_for` and `running_for` are seconds on the collector's own clock: since the heartbeat
+    last moved, and since this attempt was first seen in progress.
+    `owner_is_gone`: the worker's process provably no longer exists. `queue_is_empty`: no
     message waits in the process's queue. `superseded`: its job is finished, or was started
     over. `flush`: an operator asked for a run without waiting times.
     """
@@ -58,11 +58,14 @@ class Judgement:
 
 _LEAVE = Judgement(Verdict.LEAVE)
 _LONGEST_BACKOFF = timedelta(hours=1)
-SLACK = 30.0  # seconds over the timeout that a worker has for ending the attempt by itself
+SLACK = 30.0  # seconds after the timeout in which the worker may end the attempt by itself
 
 
 def again_at(unit: UnitOfWork, process: WorkingProcess, now: datetime) -> datetime:
-    """When a unit whose attempt fails now may be handed out again: the back-off doubles."""
+    """When a unit whose attempt fails now may be handed out again.
+
+    The back-off doubles with each failure, up to an hour.
+    """
     backoff = timedelta(seconds=process.retry_backoff * 2.0 ** min(unit.failures, 20))
     return now + min(backoff, _LONGEST_BACKOFF)
 
@@ -80,7 +83,7 @@ def judge(unit: UnitOfWork, process: WorkingProcess, seen: Observed, now: dateti
         return _running(unit, process, seen, now)
     if _is_too_old(unit, process, now):
         last = f"; last: {unit.reason}" if unit.reason else ""
-        # Its job is failed for that reason alone; a run needs a failure, or it counts as canceled.
+        # The job is failed because of the cancellation; a run fails only if a failure is counted.
         failed = isinstance(process, FreerunProcess)
         why = f"not done within {process.life_support:g} s{last}"
         return Judgement(Verdict.CANCEL, why, failed)
@@ -90,7 +93,7 @@ def judge(unit: UnitOfWork, process: WorkingProcess, seen: Observed, now: dateti
 
 
 def _is_too_old(unit: UnitOfWork, process: WorkingProcess, now: datetime) -> bool:
-    """Whether `life_support` has passed since its first claim; waiting for a worker is no fault."""
+    """Whether `life_support` has passed since its first claim; the wait for that does not count."""
     first = unit.first_claimed_at
     return first is not None and now - first > timedelta(seconds=process.life_support)
 
@@ -103,26 +106,22 @@ def _running(unit: UnitOfWork, process: WorkingProcess, seen: Observed, now: dat
         return Judgement(Verdict.TIME_OUT, why, failed=True, again_at=again)
     why = "its worker is gone" if seen.owner_is_gone else "its worker's heartbeat stopped"
     if unit.failures + 1 >= process.max_attempts:
-        return Judgement(Verdict.CANCEL, f"{why}{_times(process.max_attempts)}", failed=True)
+        return Judgement(Verdict.CANCEL, _after(unit.failures + 1, why), failed=True)
     return Judgement(Verdict.HAND_OUT, why, failed=True)
 
 
 def _invalid(unit: UnitOfWork, process: WorkingProcess, seen: Observed, now: datetime) -> Judgement:
     if unit.failures >= process.max_attempts:
-        return Judgement(Verdict.CANCEL, _last_error(unit))
+        last = unit.reason if unit.failures > 1 else f"failed: {unit.reason}"
+        return Judgement(Verdict.CANCEL, _after(unit.failures, last))
     if _waits(unit, seen, now):
         return Judgement(Verdict.LEAVE, again_at=unit.not_before)
     return Judgement(Verdict.HAND_OUT, unit.reason)
 
 
-def _times(number: int) -> str:
-    return f", {number} times" if number > 1 else ""
-
-
-def _last_error(unit: UnitOfWork) -> str:
-    if unit.failures > 1:
-        return f"failed {unit.failures} times; last: {unit.reason}"
-    return f"failed: {unit.reason}"
+def _after(failures: int, last: str) -> str:
+    """The reason after so many failures; those before the last one may have had other reasons."""
+    return f"failed {failures} times; last: {last}" if failures > 1 else last
 
 
 def _requested(

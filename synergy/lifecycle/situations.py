@@ -46,7 +46,7 @@ def situation(
 def unfinished_because(
     place: Place, ordinal: int, units: Sequence[UnitOfWork], gate: Gate, *, is_closed: bool
 ) -> Reason | None:
-    """Why a job is not finished; None if the next look at it finishes it, or requests its unit.
+    """Why a job is not finished; None if the next decision finishes it, or requests its unit.
 
     `units` are those of its present generation, oldest first; the newest one is enough. The source
     is not read: it is assumed to have grown, so that a reason against another unit is found even

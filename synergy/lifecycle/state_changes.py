@@ -30,7 +30,8 @@ from synergy.timetable.timetable import Place
 def advance(run: Run, move: RunMove, now: datetime, reason: str = "") -> Run:
     """The run after a move; fields that only apply to its previous state are cleared.
 
-    `now` becomes the time of its launch or of its end.
+    `now` becomes the time of its launch or of its end. For a run that stays pending, only the state
+    changes.
     """
     state = run_after(run.state, move)
     if state.is_pending:
@@ -102,7 +103,7 @@ def move_unit(
     forgive: bool = False,
     not_before: datetime | None = None,
 ) -> UnitChange:
-    """The change that moves a unit on behalf of others than its worker, which loses the unit."""
+    """The change that moves a unit for another service or an operator; its worker loses it."""
     return UnitChange(
         unit.id, unit.state, unit.attempt, unit_after(unit.state, move), why, who,
         heartbeat=heartbeat, next_attempt=True, failed=is_failure, forgive=forgive,
@@ -120,6 +121,6 @@ def conclude(
     writes: tuple[SinkWrite, ...] = (),
     not_before: datetime | None = None,
 ) -> Conclusion:
-    """The end of an attempt by its worker; `not_before` limits the next attempt of a failed one."""
+    """The end of an attempt by its worker; a failed one is not repeated before `not_before`."""
     state = unit_after(unit.state, move)
     return Conclusion(unit.id, unit.attempt, owner, state, counts or {}, reason, writes, not_before)

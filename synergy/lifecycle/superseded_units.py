@@ -15,8 +15,8 @@ from synergy.timetable.timetable import Timetable
 def is_superseded(unit: UnitOfWork, state: JobState, generation: int) -> bool:
     """Whether the unit's job is finished, or was started over since the unit was made.
 
-    `state` and `generation` are the job's. A unit of a later generation is not superseded: another
-    process started its job over, and the caller has not read that yet.
+    `state` and `generation` are the job's, as the caller knows them. A unit of a later generation
+    is not superseded: another process started the job over, and the caller has not read that yet.
     """
     return unit.generation < generation or (unit.generation == generation and state.is_finished)
 

@@ -1,4 +1,4 @@
-"""The counts of a run of the collector by action, and their text in the journal."""
+"""What a run of the collector did, as counts by action, and their text in the journal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,11 @@ _COUNT = re.compile(r"([a-z_ ]+) (\d+)")
 
 @dataclass(frozen=True, slots=True)
 class CollectorCounts:
-    """The number of units by action, of `recovered` unfinished writes, of `forgotten` old rows."""
+    """The number of units by action, and the numbers of two other things.
+
+    `recovered` counts the unfinished writes that were completed, `forgotten` the old rows that were
+    deleted.
+    """
 
     publish: int = 0
     hand_out: int = 0

@@ -48,9 +48,9 @@ class Item:
     def option_from(self, values: Mapping[str, object]) -> str | None:
         """The name whose value makes the item begin with `-`; None if no value does.
 
-        Names without a value are not judged.
+        None also if a name without a value comes first.
         """
-        before = None  # the last of the empty values at the beginning
+        before = None  # the last value so far; all of them were empty
         for part in self.parts:
             if isinstance(part, str):
                 return before if part.startswith("-") else None
@@ -76,7 +76,7 @@ class Item:
 
 @lru_cache(1_000)
 def parse_item(text: str) -> Item:
-    """The item; raises InvalidValue with the position of a `$` that means nothing."""
+    """The item; raises InvalidValue with the position of a `$` that begins neither form."""
     parts: list[str | Placeholder] = []
     end = 0
     for found in _TOKEN.finditer(text):

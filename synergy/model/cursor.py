@@ -17,5 +17,5 @@ def number_of(cursor: str) -> int:
 
 
 def invalid_cursor(cursor: str) -> InvalidValue:
-    """The error for a cursor that is of no page."""
+    """The error for a text that is not a cursor of this list."""
     return InvalidValue(f"{cursor!r} is not a cursor: use the one that the last page returned")

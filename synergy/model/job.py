@@ -21,7 +21,7 @@ class JobState(IntEnum):
     FINAL_RUN = 2  # the last unit, over the period's final bounds, is under way
     PROCESSED = 3  # done: the work function said so
     NOOP = 4  # done: there was nothing to do
-    SKIPPED = 5  # by an operator, or because of another skipped job; the journal says why
+    SKIPPED = 5  # by an operator, because of another skipped job, or given up and acknowledged
     FAILED = 6  # its unit was given up; a decision about the period is missing
     GIVEN_UP = 7  # its unit was given up, and its process says `on_failure="skip"`
 
@@ -36,7 +36,7 @@ class JobState(IntEnum):
 
     @property
     def is_pending(self) -> bool:
-        """Whether it is neither finished nor failed, so that it may finish without an operator."""
+        """Whether it is neither finished nor failed."""
         return self < JobState.PROCESSED
 
     @property
@@ -67,7 +67,7 @@ def bytes_of(*states: JobState) -> bytes:
 
 
 def failed_flags(after: JobState, generation: int) -> int:
-    """STALE_FLAG for a failed job that still has the rows of an earlier generation."""
+    """STALE_FLAG for a failed job that may still have rows of an earlier generation; else 0."""
     return STALE_FLAG if after is JobState.FAILED and generation > 1 else 0
 
 

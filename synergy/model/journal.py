@@ -1,4 +1,4 @@
-"""The journal: every state change, in the order in which the store took it."""
+"""The journal: every state change, in the order in which the store recorded it."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ _RUN_EVENTS = {state: JournalEvent(f"{Noun.RUN}.{state.value}") for state in Run
 
 
 def job_event(state: JobState) -> JournalEvent:
-    """The event of a job that goes to this state; EMBRYO has none."""
+    """The event of a job that goes to this state; raises KeyError for EMBRYO, which has none."""
     return _JOB_EVENTS[state]
 
 
@@ -132,7 +132,7 @@ _entry = JournalEntry.without_period
 
 
 def look_requested(process: str, who: str, why: str, now: datetime) -> JournalEntry:
-    """A managed process is triggered at once."""
+    """The jobs of a managed process are to be checked at once."""
     return _entry(JournalEvent.PROCESS_TRIGGERED, now, who, why, process=process)
 
 
@@ -155,7 +155,7 @@ def collection_ran(process: str, counts: CollectorCounts, now: datetime) -> Jour
 
 
 def queue_replayed(counts: Mapping[str, int], who: str, why: str, now: datetime) -> JournalEntry:
-    """Messages in quarantine were sent again, with their number for each queue."""
+    """Messages in quarantine were sent again; `counts` has their number for each queue."""
     return _entry(JournalEvent.QUEUE_REPLAYED, now, who, with_reason(_listed(counts), why))
 
 
@@ -165,13 +165,13 @@ def queue_purged(queue: str, number: int, who: str, why: str, now: datetime) -> 
 
 
 def quarantine_dropped(total: int, now: datetime) -> JournalEntry:
-    """Quarantine was full; `total` messages were dropped so far for newer ones."""
+    """Quarantine was full: so far, `total` old messages were dropped to make room."""
     why = f"{total} of the oldest messages were dropped so far"
     return _entry(JournalEvent.QUEUE_DROPPED, now, QUARANTINE, why)
 
 
 def timetable_extended(before: str, after: str, who: str, why: str, now: datetime) -> JournalEntry:
-    """The first hour of the timetable is an earlier one."""
+    """The timetable begins at an earlier hour, `after`, than before."""
     event = JournalEvent.TIMETABLE_EXTENDED
     return _entry(event, now, who, why, before=before, after=after)
 

@@ -40,12 +40,12 @@ class JournalEvent(StrEnum):
         member.written = written
         return member
 
-    JOB_IN_PROGRESS = "job.in_progress", "the first unit of the generation was requested"
-    JOB_FINAL_RUN = "job.final_run", "the unit over the final bounds of the period was requested"
+    JOB_IN_PROGRESS = "job.in_progress", "its first unit, or one after a failure, was requested"
+    JOB_FINAL_RUN = "job.final_run", "a unit over the final bounds of the period is under way"
     JOB_PROCESSED = "job.processed", "its last unit was processed, and all children are finished"
     JOB_NOOP = "job.noop", "there was nothing to do"
     JOB_SKIPPED = "job.skipped", "an operator skipped it, or it is skipped because other jobs are"
-    JOB_FAILED = "job.failed", "its unit was canceled; the job waits for a decision"
+    JOB_FAILED = "job.failed", "its unit was canceled; it waits for a retry or an operator"
     JOB_GIVEN_UP = "job.given_up", 'its unit was canceled, and the process says `on_failure="skip"`'
     JOB_ACKNOWLEDGED = "job.acknowledged", "an operator acknowledged that it was given up"
     JOB_RETRIED = "job.retried", "a failed job waits for a new unit, in the same generation"
@@ -101,7 +101,7 @@ class JournalEvent(StrEnum):
     OPERATION_FAILED = "operation.failed", "it failed"
 
     SCHEDULER_LEADS = "scheduler.leads", "a scheduler took the lease of a tree or the collector"
-    SCHEDULER_RELEASED = "scheduler.released", "a scheduler gave such a lease up"
+    SCHEDULER_RELEASED = "scheduler.released", "a scheduler released such a lease"
 
     AGENT_DECIDES = "agent.decides", "an agent took the lease for deciding about schedules"
 

@@ -32,7 +32,7 @@ class StateMachine(Enum):
 
 
 class Blocking(Enum):
-    """The jobs that a job waits for before it may run; finishing always waits for all of them."""
+    """What a job waits for before it may run; before it may finish it waits for all of these."""
 
     NORMAL = "normal"
     DEPENDENCIES = "dependencies"
@@ -48,7 +48,7 @@ class LateData(Enum):
 
 
 class OnFailure(Enum):
-    """The effect of a unit that was given up on its closed period."""
+    """What becomes of a closed period whose unit was given up."""
 
     BLOCK = "block"  # the period is failed until an operator decides
     SKIP = "skip"  # it is given up at once, and shown until an operator acknowledges that
@@ -58,8 +58,8 @@ class OnFailure(Enum):
 class Process:
     """The fields of every process. Durations are in seconds.
 
-    `classname` is `package.module.Class.method`, imported at run time; `present_on_boxes` are
-    regular expressions for whole box ids.
+    `classname` is `package.module.Class.method`, imported at run time, or None for a command;
+    `present_on_boxes` are regular expressions for whole box ids.
     """
 
     name: str
@@ -86,8 +86,8 @@ class WorkingProcess(Process):
 
     `command` is as `command_template` parses it; `option_arguments` are the arguments whose values
     may begin with `-`; `environment` names variables that a command gets from its worker besides
-    the usual ones. `timeout` is how long an attempt may take; None for as long as its worker lives.
-    `life_support` is how long after its first claim a unit is tried again.
+    the usual ones. `timeout` is how long an attempt may take, None for no limit. A unit is given up
+    when it is not done within `life_support` after its first claim.
     """
 
     command: tuple[str, ...] | None = None
@@ -105,8 +105,8 @@ class WorkingProcess(Process):
 class FreerunProcess(WorkingProcess):
     """A process that runs by schedule, or when it is triggered, and has no timetable.
 
-    With a `trigger_frequency` it has a schedule of its own name. A failed run is not repeated,
-    because the next due time has a new one.
+    With a `trigger_frequency` it has a schedule of its own name. By default a failed run is not
+    repeated, because the next due time makes a new one.
     """
 
     trigger_frequency: str | None = None
@@ -119,7 +119,7 @@ class ManagedProcess(WorkingProcess):
 
     `also_reads` are earlier periods that a job reads besides its own, as negative distances:
     -7 is, for a daily process, the same day a week before. `retry_failed` is the time after which a
-    failed period is retried automatically, None for never; `refresh` the least time between two
+    failed period is retried automatically, None for never; `refresh` is the least time between two
     interim runs of an open period, None for one at each due time of the trigger.
     """
 
@@ -175,7 +175,7 @@ class Tree:
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """All that `context.py` declares, checked; schedules as `schedule.format` writes them."""
+    """What `context.py` declares, checked; `schedules` are in the form of `schedule.format`."""
 
     processes: Mapping[str, Process]
     trees: Mapping[str, Tree]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ProcessControl:
-    """None means: as declared in `context.py`."""
+    """The values that were set for a process; None for a value as declared in `context.py`."""
 
     process: str
     is_on: bool | None = None

@@ -10,9 +10,9 @@ from datetime import timedelta
 class Retention:
     """The age at which rows of each kind are deleted; `scheduler.retention` deletes them.
 
-    The age of journal entries and events begins when they are stored, of units, runs and
-    operations when they end, of answers to idempotency keys with the request. Units are deleted
-    with their logs, and only if a newer one of their job superseded them.
+    The age counts for journal entries and events from when they are stored, for units, runs and
+    operations from their end, for answers to idempotency keys from the request. Units are deleted
+    with their logs, and those of jobs only if the job has a newer one.
     """
 
     journal: timedelta = timedelta(days=30)
@@ -27,7 +27,7 @@ DEFAULT = Retention()
 
 
 def spelled(age: timedelta) -> str:
-    """A duration in words: `30 days`, or `36 hours` where it is no whole number of days."""
+    """An age in words, in whole hours: `30 days`, or `36 hours` if it is not whole days."""
     hours = age // timedelta(hours=1)
     days, rest = divmod(hours, 24)
     number, unit = (hours, "hour") if rest or days < 2 else (days, "day")

@@ -14,8 +14,8 @@ class RunDetail:
     `cause` is JSON, as `schedule.progress.state.Made` describes it. `waits` are the reasons why
     the run is not launched yet; with `in_turn` it also waits for the run before it. `answers` are
     the newest answers of the receiver, as JSON. `first_attempt` is the number of the first
-    attempt since the launch, and `first_attempt_at` its time. `again` is a remark about the launch
-    of a failed run again; `retry_of` is the failed run that a new one repeats.
+    attempt since the launch, and `first_attempt_at` its time. `again` is a remark of a failed run
+    that was launched again; `retry_of` is the failed run that a new one repeats.
     """
 
     cause: Mapping[str, object] = field(default_factory=dict)

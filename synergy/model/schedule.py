@@ -91,7 +91,7 @@ class RunKind(Enum):
     """The origin of a run; the run's key begins with the value."""
 
     DUE = "due"  # a due time: `due:<instant>`
-    FIRST = "first"  # `first_run: immediately`: `first`, or `first/<version>`
+    FIRST = "first"  # by `first_run: immediately`: `first`, or `first/<version>`
     EVENTS = "events"  # events, or ends of runs and jobs: `events:<number>`
     PERIODS = "periods"  # the record of old periods that trigger nothing: `periods:<from>-<to>`
     TRIGGER = "trigger"  # by hand: `trigger:<word>`

@@ -10,7 +10,7 @@ from enum import Enum
 
 from synergy.model.value import value
 
-RUN_DIGITS = 14  # of a run's timeperiod, its due time to the second; that of a job has ten
+RUN_DIGITS = 14  # the timeperiod of a run is its due time in seconds; that of a job has 10
 
 
 class UnitState(Enum):
@@ -18,7 +18,7 @@ class UnitState(Enum):
 
     REQUESTED = "requested"  # waits for a worker
     IN_PROGRESS = "in_progress"  # a worker holds it and sends heartbeats
-    INVALID = "invalid"  # an attempt failed; the collector hands it out again
+    INVALID = "invalid"  # an attempt failed; the collector hands it out again, or cancels it
     PROCESSED = "processed"
     NOOP = "noop"
     CANCELED = "canceled"
@@ -42,7 +42,7 @@ class UnitOfWork:
     that holds it, `heartbeat` a counter that the owner advances. `published_at` is the time at
     which a message for the present attempt was last confirmed, None if never. `started_at` is the
     time at which the present attempt was claimed. `first_claimed_at` is that of the first claim,
-    not counting attempts that were returned before they began; None if there was none.
+    not counting attempts that were given back; None if there was none.
     """
 
     id: str
@@ -130,7 +130,7 @@ class Conclusion:
 
 @value
 class UnitChange:
-    """A change of a unit by others than its worker.
+    """A change of a unit by another service or an operator, not by its worker.
 
     It applies only if the unit is in state `before` with `attempt` and, if given, `heartbeat`.
     `next_attempt` adds one to the attempt and takes the unit from its owner; `failed` adds one to

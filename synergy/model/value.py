@@ -1,7 +1,7 @@
-"""Values that are made for each unit or job: immutable to the type checker, and quick to make.
+"""Values that are made for each unit or job: frozen for the type checker, and quick to make.
 
 A frozen dataclass sets each field by a call of its own, which takes four to six times as long as an
-assignment: with three journal entries for a unit, a sixth of all that a store does for it.
+assignment. With three journal entries for each unit, that was a sixth of a store's work for a unit.
 """
 
 from __future__ import annotations
@@ -14,5 +14,5 @@ T = TypeVar("T")
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def value(cls: type[T]) -> type[T]:
-    """A dataclass with slots that mypy treats as frozen, though nothing checks it when it runs."""
+    """A dataclass with slots that mypy treats as frozen; at run time nothing prevents a change."""
     return dataclass(slots=True, unsafe_hash=True)(cls)

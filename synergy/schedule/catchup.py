@@ -4,9 +4,9 @@ The window is `(last processed, now]`. Each due time in it is decided once, olde
 
 - `all`: the newest `catchup_max` are run; if there are several, one after the other.
 - `latest`: the newest is run.
-- `none`: the newest is run if it is decided within `GRACE`; all others were missed. An agent that
-  is a little late misses no due time; one that is later than the next due time does.
-- A due time without a local time is skipped, and is not counted among the newest.
+- `none`: the newest is run if it is decided within `GRACE`; all others were missed. So an agent
+  that is a little late misses a due time only if the next one has come, too.
+- A due time that has no local time is skipped, and is not counted among the newest.
 
 At most `STEP + 1` due times are decided at a time, so that a decision stays small; the next window
 begins where that ended. A window of more than twice `EACH` due times, such as a year of `every 1`,
@@ -33,7 +33,7 @@ GRACE = timedelta(seconds=60)
 NO_SUCH_TIME = "no such local time"
 
 _SECOND = timedelta(seconds=1)  # due times are whole seconds
-_GAPS = 2  # due times without a local time are one a gap, and gaps are years apart
+_GAPS = 2  # the most skipped due times in a window: one for each gap, and gaps are years apart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ def decide(
 ) -> list[DueDecision]:
     """Decides about the oldest due times of several lines in `(after, now]`.
 
-    A due time of two lines is one.
+    An instant at which two lines are due is one due time.
     """
     local = zone(definition.zone)
     keep = definition.catchup_max if definition.catchup is CatchUp.ALL else 1
@@ -104,7 +104,7 @@ def union(
 ) -> list[Due]:
     """The first `limit` due times of several lines in `(after, until]`, each instant once.
 
-    If only one of two lines has a local time there, that one counts.
+    If two lines are due at an instant, and one of them is skipped there, the other one counts.
     """
     each = [dues(line.trigger, local, after, until, limit) for line in lines]
     ordered = merge(*each, key=lambda due: (due.at, due.is_skipped))
@@ -117,8 +117,8 @@ def _start_of_newest(
 ) -> datetime | None:
     """An instant after which there are `each` to twice `each` due times, up to now.
 
-    None if there are not more than that from `first` on. The first guess assumes that they are
-    evenly distributed, which is usual; then the interval is halved.
+    None if there are fewer than twice `each` after `first`. The first guess assumes that they are
+    evenly distributed, which is usual; after that, the interval is halved until an instant fits.
     """
     many = union(lines, local, first, now, 2 * each)
     if len(many) < 2 * each:

@@ -32,7 +32,8 @@ class Known:
 
     `processes` None: no reference is checked, as for stored definitions, which were checked before.
     A process that is None was declared, but is invalid, which was reported already. The functions
-    raise InvalidValue for requests that cannot be sent; the pure core cannot import them.
+    raise InvalidValue for requests that cannot be sent. They are passed in, because this package
+    must not import the packages that send requests.
     """
 
     processes: Mapping[str, Process | None] | None = None
@@ -90,9 +91,11 @@ class Known:
         return self.processes.get(name)
 
 
-def _check_statuses(statuses: Sequence[str], possible: Sequence[str], location: Location) -> None:
+def _check_statuses(statuses: Sequence[str], possible: tuple[str, ...], location: Location) -> None:
+    what = {OF_JOBS: "a job", OF_RUNS: "a run"}.get(possible, "a job or a run")
     for status in filter(None, statuses):
         if status not in possible:
-            what = "no end of a job" if possible is OF_JOBS else "no end of a run"
             expected = suggestion(status, possible)
-            location.at("statuses").mistake(f"{status:.60} is {what}: {expected}")
+            location.at("statuses").mistake(
+                f"{status:.60} is not a final state of {what}: {expected}"
+            )

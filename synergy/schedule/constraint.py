@@ -85,7 +85,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class _Unmet:
-    """An unmet constraint; `until` is when time alone changes that, if it does."""
+    """An unmet constraint; from `until` on, if given, time alone has changed that."""
 
     when: WhenUnmet
     reason: str

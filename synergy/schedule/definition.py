@@ -32,7 +32,10 @@ class Once:
 
 @dataclass(frozen=True, slots=True)
 class Elapsed:
-    """Due a duration after the schedule's last run, or after its begin if it has not run."""
+    """Due a duration after the schedule's last run, or after it began if it has not run.
+
+    As a leg of `all_of` it counts from when the collected legs were last cleared.
+    """
 
     duration: timedelta
 
@@ -141,7 +144,7 @@ class Concurrency:
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """Unmet until a duration after the pending job was created by its first event."""
+    """Unmet until a duration after a due time, or the first event, created the pending job."""
 
     duration: timedelta
 
@@ -166,7 +169,7 @@ class SinceLastRun:
 
 @dataclass(frozen=True, slots=True)
 class AtMost:
-    """Unmet while `n` runs were launched within the last `per`."""
+    """Unmet while `n` or more runs were launched within the last `per`."""
 
     n: int
     per: timedelta
@@ -230,7 +233,7 @@ class CatchUp(Enum):
 
 
 class TimeoutPolicy(Enum):
-    """The end of a pending job that waited too long."""
+    """What happens to a pending job that has waited for its timeout."""
 
     DISCARD = "discard"
     FORCE = "force"
@@ -247,9 +250,9 @@ class FirstRun(Enum):
 class Definition:
     """A schedule as its users define it.
 
-    Nothing is due before `start`. A higher `priority` is launched first. `zone` is the trigger's,
-    `template_zone` the template's. `budget` is how long sending is retried. `external_id` and `by`
-    are texts of the user's own.
+    Nothing is due before `start`. Runs with a higher `priority` are launched first. `zone` is the
+    trigger's, `template_zone` the template's. `budget` is how long sending is retried.
+    `external_id` and `by` are texts of the user's own.
     """
 
     name: str

@@ -11,11 +11,11 @@ A trigger matches local times; some local times do not exist, and some come twic
 - A gap of more than three hours is no summer time but a day that a country skipped. Due times
   within it are not run, but reported as skipped, once for the gap.
 - `every` and `interval` do not depend on the clock.
-- A `jitter` delays these due times.
+- A `jitter` of `interval` or `calendar_interval` delays each due time that is run.
 
-The search goes from one matching local time to the next and looks up the zone's offset for that
-time only, before and after a possible change of the clock (PEP 495). So it cannot loop, and its
-cost does not depend on the length of the wait.
+The search goes from one matching local time to the next, and looks up the zone's offset only for
+that time, before and after a possible change of the clock (PEP 495). So the search always ends, and
+its cost does not depend on the length of the wait.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _Fixed = At | Cron | CalendarInterval
 
 _TICK = timedelta(seconds=1)
 _LONGEST_MOVE = timedelta(hours=3)
-_NAMED = 3  # times that are named in a remark, then "and more"
+_NAMED = 3  # the most times that a remark names; "and more" stands for others
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def _next_due(trigger: TimeTrigger, zone: ZoneInfo, after: datetime) -> Due | No
         due = _delayed(trigger, zone, after)
     else:
         due = _undelayed(trigger, zone, after)
-    assert due is None or due.at > after  # else a schedule would be due for ever
+    assert due is None or due.at > after  # else a schedule would be due without end
     return due
 
 
@@ -128,7 +128,7 @@ def dues(
 def require_due(trigger: TimeTrigger, zone: ZoneInfo, now: datetime) -> Due:
     """The next due time; raises InvalidValue if there is none, as when a year is over.
 
-    For new and edited triggers; a stored one may have come to its end.
+    For new and edited triggers only: a stored one may have come to its end.
     """
     due = next_due(trigger, zone, now)
     if due is None:

@@ -188,7 +188,7 @@ def _elapsing(interval: Interval) -> IntervalTrigger:
 
 @lru_cache(1_000)
 def _by_calendar(interval: CalendarInterval) -> CalendarIntervalTrigger:
-    """Without the end: it is judged by the date that is due, which may be a later one."""
+    """The trigger without its end, which applies to the due date, not to the counted date."""
     from apscheduler.triggers.calendarinterval import CalendarIntervalTrigger
 
     return CalendarIntervalTrigger(

@@ -15,9 +15,9 @@ OF_PERIODS: Mapping[str, str] = {
     **{name: name for name in ("timeperiod", "start", "end", "generation")},
     "state": "status",
 }
-"""The names with a value only if a period triggered the schedule, and their names in the cause.
+"""The names with a value only if a period triggered the schedule, and their fields in the cause.
 
-`state` is also set if a run of a free-run process triggered it.
+`state` also has one if a run of a free-run process triggered it.
 """
 
 NAMES = (

@@ -15,7 +15,7 @@ from synergy.schedule.definition import TimeWindow
 from synergy.schedule.zones import zone
 
 _DAY = timedelta(days=1)
-_DAYS = 4  # to search; if a zone skips a day, the next change may be two days away
+_DAYS = 4  # the days that are searched; where a zone skips one, a change may be two days away
 _SECOND = timedelta(seconds=1)
 
 
@@ -49,7 +49,7 @@ def _candidates(window: TimeWindow, utc: datetime) -> Iterator[datetime]:
 
 
 def _clock_changes(local: ZoneInfo, low: datetime, high: datetime) -> Iterator[datetime]:
-    """The instant in `(low, high]`, at most a day, at which the clock is changed, if it is."""
+    """The instant of a clock change in `(low, high]`, which is at most a day; none without one."""
     before = low.astimezone(local).utcoffset()
     if high.astimezone(local).utcoffset() == before:
         return

@@ -7,8 +7,8 @@ week, or each day where D is missing or `*`; D 0 is Monday. `cron` takes both di
 
 A trigger is a value: equal triggers are due at the same instants, `str` writes the one
 canonical form, and `parse` reads it back to an equal value. It does not know its zone. Managed
-and free-run processes go by UTC and use `next_after`; schedules have a zone, in which clocks are
-set, and use `synergy.schedule.due`.
+processes go by UTC and use `next_after`. Schedules, those of free-run processes included, have a
+zone, in which clocks are set, and use `synergy.schedule.due`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The only place where the scheduler's decisions become writes and messages.
+"""The only place where decisions about jobs become writes and messages.
 
 A batch of decisions is written together: units first, then job states, then messages, so that each
 prefix is a legal state on an engine without transactions too. A unit without its job's move is
-found again by its key; a job's move without a message is repaired by the collector. Messages that
-the bus did not take after the batch was durable are sent again with the next batch.
+found again by its key; a message that is missing after a job's move is sent by the collector.
+Messages that the bus did not take after the batch was durable are sent again with the next batch.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _FINISHES = {
 }
 
 
-# The states of a job that a further unit does not move.
+# For each move by a unit, the states in which a further unit leaves the job where it is.
 _AT_LEAST = {
     JobMove.REQUEST: (JobState.IN_PROGRESS, JobState.FINAL_RUN),
     JobMove.FINALISE: (JobState.FINAL_RUN,),
@@ -56,8 +56,8 @@ _AT_LEAST = {
 class Applied:
     """The result of a batch: moves that were made and refused, and the units as stored.
 
-    `failure` is why the bus did not take the messages `unsent`, although the rest is durable; it
-    took those for the queues in `sent`.
+    `failure` is why the bus did not take the messages `unsent`, although the rest is durable. The
+    messages for the queues in `sent` were taken.
     """
 
     moved: list[JobChange] = field(default_factory=list)
@@ -81,7 +81,7 @@ class _Plan:
 
 
 class Applier:
-    """Writes batches of decisions; `name` is the scheduler's in the journal."""
+    """Writes batches of decisions; `name` is the scheduler's name in the journal."""
 
     def __init__(self, store: Store, bus: Bus, name: str) -> None:
         self._store = store
@@ -93,7 +93,7 @@ class Applier:
     ) -> Applied:
         """Writes the batch and publishes it, with further `hints` by queue.
 
-        Raises MessagingUnavailable only if it is unknown what was written.
+        Raises MessagingUnavailable only if the batch may not have been written.
         """
         plan = _Plan(defaultdict(list, hints))
         for decided in batch:
@@ -184,7 +184,7 @@ class Applier:
                 plan.publish[decided.state.process.queue].append(Hint(unit.id, unit.attempt))
 
     def _void(self, plan: _Plan, applied: Applied) -> list[UnitChange]:
-        """Cancellations for the units of finished jobs, and for units that came too late."""
+        """Cancellations for the units of jobs that end, and for new units that came too late."""
         left = jobs_of(applied.refused)
         moved = jobs_of([move for move in applied.moved if move.after.is_active])
         late = [

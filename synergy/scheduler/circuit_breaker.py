@@ -15,8 +15,8 @@ from synergy.errors import MessagingUnavailable, StorageUnavailable
 from synergy.runtime.shared_parts import part_of_tree
 
 MOST_FAILURES = 3
-FIRST_PAUSE_SECONDS = 1.0  # before the second try; doubling
-GIVEN_UP_SECONDS = 60.0  # for which a part is left to others; then its failures are forgotten
+FIRST_PAUSE_SECONDS = 1.0  # the pause after the first failure; it doubles with the next one
+GIVEN_UP_SECONDS = 60.0  # the pause in which a part is left to others; the count begins anew then
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +38,10 @@ class CircuitBreaker:
 
     @contextmanager
     def of(self, part: str) -> Iterator[None]:
-        """Counts an exception as a failure of the part, unless the store or the bus is down."""
+        """Counts an exception within the block as a failure of the part, and suppresses it.
+
+        Raises StorageUnavailable and MessagingUnavailable, which are not counted.
+        """
         try:
             yield
         except (StorageUnavailable, MessagingUnavailable):
@@ -60,7 +63,7 @@ class CircuitBreaker:
         return self._counts.get(part, 0) >= MOST_FAILURES and self.is_open(part)
 
     def closes_in(self) -> float:
-        """Seconds until the first paused part may be tried again."""
+        """Seconds until the first paused part may be tried again; a minute if none is paused."""
         now = self._clock.monotonic()
         return min(
             (at - now for at in self._open_until.values() if at > now), default=GIVEN_UP_SECONDS

@@ -12,7 +12,7 @@ from synergy.scheduler.known_state import KnownState
 from synergy.scheduler.process_state import ProcessState
 from synergy.timeperiod import Qualifier
 
-# Between two tries of a failed period whose source grows, if interim runs come with the trigger.
+# The time between two tries of a failed period whose source grows, if `refresh` is None.
 RETRY_SECONDS = 10.0
 
 log = logging.getLogger(__name__)
@@ -28,7 +28,7 @@ class ClockTicks:
         self._refreshes: list[tuple[float, str, int]] = []
 
     def turn(self, now: datetime) -> None:
-        """Does what is due by the clock."""
+        """Wakes what is due by the clock, and closes periods."""
         if now < self._turned_at:
             self._set_back(now)
         self._turned_at = now
@@ -61,7 +61,7 @@ class ClockTicks:
         self._known.time_due = now
 
     def _pass(self, now: datetime) -> None:
-        """Begins, closes and ticks what is due, and computes when to do so next."""
+        """Begins and closes periods, fires triggers, and computes when something is due next."""
         self._known.grow(now)
         dues = [Qualifier.HOURLY.start(Qualifier.HOURLY.at(now) + 1)]
         for state in self._known.processes.values():

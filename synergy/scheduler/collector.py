@@ -2,11 +2,11 @@
 
 A run has six steps: finish incomplete writes, read all unfinished units of the processes that are
 switched on, judge each, write the verdicts by compare-and-set, publish messages, and delete units
-and journal entries past their age (`retention`). A unit that changed meanwhile is left as it is,
-and a unit that cannot be judged does not affect the others.
+and journal entries past their age (`retention`). A unit that changed after it was read is not
+moved, and a unit that cannot be judged does not affect the others.
 
-Units of free-run processes belong to no job: the agent follows them in the journal, and is woken
-when one of them is canceled.
+Units of free-run processes belong to no job: agents follow them in the journal, and are woken when
+one of them is canceled.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from synergy.runtime import identity
 from synergy.scheduler.retention import Pruner
 from synergy.storage.protocol import Store
 
-EVERY_SECONDS = 60.0  # between two runs
+EVERY_SECONDS = 60.0  # the longest time between two runs
 
 _Beat = tuple[int, int, str | None]
 """Attempt, heartbeat and owner of a unit, as last read."""
@@ -46,7 +46,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """The result of a run, and when the next unit comes due."""
+    """The result of a run, and when the next unit may be handed out again, if known."""
 
     counts: CollectorCounts
     next_at: datetime | None
@@ -79,7 +79,7 @@ class Collector:
         """Does one run; `flush` ignores waiting times, `only` limits it to units of one process."""
         now, monotonic = self._clock.now(), self._clock.monotonic()
         if self._ran_at is not None and monotonic - self._ran_at > 3 * EVERY_SECONDS:
-            self._beats.clear()  # no heartbeat was seen for long: silence is measured anew
+            self._beats.clear()  # no heartbeat was read for long: silence is measured anew
             self._running.clear()
         self._ran_at = monotonic
         recovered = self._store.recover()
@@ -118,7 +118,7 @@ class Collector:
         flush: bool,
         monotonic: float,
     ) -> Observed:
-        # The owner is part of it, so that silence is measured from the claim on.
+        # The beat includes the owner, so that silence is measured from the claim on.
         beat = (unit.attempt, unit.heartbeat, unit.owner)
         known, since = self._beats.get(unit.id, (None, 0.0))
         if known != beat:
@@ -201,9 +201,9 @@ _MOVES = {
 
 
 def _move(unit: UnitOfWork, judgement: Judgement) -> UnitChange:
-    is_late = judgement.verdict is Verdict.TIME_OUT
-    # Such a move is refused if a heartbeat came after the unit was read; a timeout is not.
-    requires_silence = unit.state is UnitState.IN_PROGRESS and not is_late
+    is_timeout = judgement.verdict is Verdict.TIME_OUT
+    # A running unit is not moved if a heartbeat came after it was read, unless it timed out.
+    requires_silence = unit.state is UnitState.IN_PROGRESS and not is_timeout
     return move_unit(
         unit,
         _MOVES[judgement.verdict],

@@ -1,4 +1,4 @@
-"""Decides about the jobs that an event concerns.
+"""Decides about the jobs that an event concerns, and those that a tick has not reached yet.
 
 Each turn considers a bounded number of periods of each process that has work, so that a process
 with much to do does not delay the others.
@@ -38,16 +38,16 @@ ENTRIES_SEARCHED = 20  # entries of a skipped job that are searched for its skip
 
 
 class JobDecider:
-    """Decides about the processes that are awake."""
+    """Decides about the jobs of the processes that are awake."""
 
     def __init__(self, store: Store, known_state: KnownState, breaker: CircuitBreaker) -> None:
         self._store = store
         self._known = known_state
         self._breaker = breaker
-        self._reason: tuple[tuple[str, str], str] | None = None  # the last one read
+        self._reason: tuple[tuple[str, str], str] | None = None  # the last reason read, by job
 
     def decide(self, now: datetime) -> list[JobDecision]:
-        """The decisions to carry out: all except waits."""
+        """The decisions that change something: all except waits."""
         batch: list[JobDecision] = []
         self._reason = None
         left = BATCH
@@ -127,7 +127,8 @@ class JobDecider:
 def _due(state: ProcessState, limit: int) -> Iterator[tuple[int, bool, int]]:
     """The periods that an event concerns, then those that were not considered since the last tick.
 
-    Each comes with whether its trigger ticked, and with how many neighbours are likely to follow.
+    Each comes with whether its trigger fired, and with how many neighbours, itself included, are
+    likely to follow.
     """
     seen: set[int] = set()
     while state.candidates and len(seen) < limit:
@@ -188,8 +189,8 @@ def _may_retry(state: ProcessState, ordinal: int, last: UnitView | None, now: da
 def _retry_due(state: ProcessState, ordinal: int, last: UnitView, now: datetime) -> datetime | None:
     """The time of the automatic retry of a job whose unit was given up; None for never.
 
-    After the clock was set back, closed periods stay closed, and the retry waits for their close
-    again; a time ahead of the clock counts as now.
+    After the clock was set back, closed periods stay closed, and a retry at a period's close waits
+    until the clock shows that time again; a unit's end that lies ahead of the clock counts as now.
     """
     if last.finished_at is None:
         return None

@@ -1,8 +1,8 @@
 """Follows the journal: the changes that other processes made since the last turn.
 
 An entry that does not follow from the known state is no error: newer rows were read, or entries
-were written late, or an own write of unknown outcome took effect. Then the rows, which are the
-truth, are read again.
+were written late, or an own write of unknown outcome took effect. Then the rows are read again,
+because they are authoritative.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class CollectionRequest:
 class Feed:
     """Follows the journal entries of all authors except `name`.
 
-    `collections` are requested runs of the collector; `is_released` is whether another scheduler
-    released a part of the work.
+    `collections` are the requested runs of the collector; `is_released` is whether another
+    scheduler released a part of the work. The owner of the feed resets both.
     """
 
     def __init__(
@@ -67,9 +67,9 @@ class Feed:
             newest = self._store.journal.last_seq()
             entries = self._store.journal.since(self._seq, PAGE, besides=self._name)
             is_more = len(entries) == PAGE
-            # Own entries are left out, and must be skipped, or they would be read again each time.
-            read = entries[-1].seq if entries else 0
-            self._seq = read if is_more else max(read, newest)
+            # Own entries are not returned; `_seq` passes them, so that they are not read again.
+            last = entries[-1].seq if entries else 0
+            self._seq = last if is_more else max(last, newest)
             yield entries
 
     def _handle(self, entry: JournalEntry, now: datetime) -> None:

@@ -11,7 +11,7 @@ from synergy.scheduler.process_state import ProcessState
 class JobDecision:
     """A decision about a job, with what it is based on.
 
-    `covered` is the highest write number of the job's source at that time.
+    `covered` is the highest write number in the job's source at that time, 0 if there is none.
     """
 
     state: ProcessState

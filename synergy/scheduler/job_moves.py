@@ -1,4 +1,4 @@
-"""Groups of job moves."""
+"""Moves of jobs: neighbours that move alike, and the jobs of moves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The state of a scheduler: the states of all jobs, and the work in flight of the trees it holds.
+"""What a scheduler knows: the states of all jobs, and the work in flight of the trees it holds.
 
 All of it is a cache of rows. The states of every tree are followed, because jobs wait for jobs
 of other trees; units and candidates are kept only for the trees that this scheduler holds.
@@ -32,10 +32,11 @@ class KnownState:
     """The timetable with the state of each process (`processes`).
 
     `to_recheck` are the jobs whose state, or whose source, may have changed unnoticed.
-    `started_over` are the jobs that were started over, and `widened` those that cover more than
-    before, since the jobs made from them were last checked. `unsent` are units, by queue, that are
-    not published yet. `time_due` is the next time at which the clock alone changes something.
-    `freerun` are the free-run processes that are switched on; the collector handles their units.
+    `started_over` are the jobs that were started over since the jobs made from them were last
+    checked; `widened` are the jobs that cover more since then. `unsent` are the units, with their
+    queues, that are not published yet. `time_due` is the next time at which the clock alone changes
+    something. `freerun` are the free-run processes that are switched on; the collector handles
+    their units.
     """
 
     def __init__(
@@ -83,7 +84,7 @@ class KnownState:
                 self._load(tree)
             if tree not in self._to_load:
                 self._hold(tree)
-        # The previous holder may have ended before it checked the jobs made from started-over ones.
+        # The last holder may have ended before it checked the jobs made from started-over jobs.
         for state in self.processes.values():
             with self._breaker.of_tree(state.place.tree):
                 self.started_over += [
@@ -184,7 +185,7 @@ class KnownState:
             self.reread(self.processes[process], ordinals)
 
     def reread(self, state: ProcessState, unexpected: set[int]) -> None:
-        """Reads the jobs of a process; those unexpected or changed are considered again.
+        """Reads the jobs of a process; unexpected and changed ones are considered again.
 
         This also finds jobs that were closed while a clock was ahead, before it was set back.
         """
@@ -200,7 +201,7 @@ class KnownState:
             self.wake_neighbours(state, ordinal, ordinal)
 
     def read_units(self, state: ProcessState, timeperiod: str) -> None:
-        """Reads the units of a job that is in progress."""
+        """Reads the units of a job that is in progress or failed; does nothing for any other."""
         ordinal = state.level.find(timeperiod)
         if ordinal is None:
             return

@@ -1,16 +1,16 @@
 """Late data: writes into the source of a finished period.
 
 Every change of a source has a number in the store's own order. The scheduler reads changes in that
-order and stores its position. A change of a finished period is late if its number is above what
-the job's last unit covered. Only that comparison decides: reading a change twice does no harm, and
-a change that was missed is found when the job is compared with its source again.
+order and stores its position. A change of a finished period is late if its number is above the
+one up to which the job covers its source. Only that comparison decides: reading a change twice does
+no harm, and a missed change is found when the job is next compared with its source.
 
 After a quiet time the job is started over with its cascade, as by an operator, or only marked as
 stale, or left alone, as the process declares. A job that an operator skipped is only marked, until
 the operator reprocesses it.
 
-Each tree has its own position, up to which all changes were handled, where the next holder of the
-tree continues.
+Each tree has its own position: all changes up to it were handled, and the next holder of the tree
+continues there.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from synergy.scheduler.process_state import ProcessState
 from synergy.storage.protocol import SourceChange, Store
 from synergy.timetable.cascade import Node, late_cascade
 
-QUIET_SECONDS = 10.0  # without further writes, before a job is started over
-LONGEST_SECONDS = 300.0  # after which it is started over even if writes go on
+QUIET_SECONDS = 10.0  # the time without further writes after which a job is started over
+LONGEST_SECONDS = 300.0  # the time after which a job is started over even if writes go on
 TOGETHER_SECONDS = 2.0  # jobs whose quiet time ends in the same interval share one cascade
-SAVE_SECONDS = 5.0  # between two writes of the positions
+SAVE_SECONDS = 5.0  # the time between two regular writes of the positions
 PAGE = 5000  # changes read at a time
 _POSITIONS = "late_data.places"
 _ACTOR = Actor("late data", "its source changed after it was finished")
@@ -146,7 +146,7 @@ class LateData:
         for node in due:
             if not any((m.process, m.first) == (node[0].process.name, node[1]) for m in refused):
                 del self._suspects[node]
-            else:  # another process moved it: checked again after its journal entry was read
+            else:  # another process moved it; its journal entry is read before it is checked again
                 self._suspects[node].newest = monotonic
 
     def _moves(self, late: Sequence[Node]) -> list[JobChange]:
@@ -193,7 +193,7 @@ class LateData:
         return any(seq > self._saved[tree] for tree, seq in self._positions().items())
 
     def _positions(self) -> dict[str, int]:
-        """The numbers up to which every change was handled; suspects are to be read again."""
+        """By tree, the number up to which every change was handled: below those of suspects."""
         positions = dict.fromkeys(self._saved, self._seen)
         for (place, _), known in self._suspects.items():
             if place.tree in positions:

@@ -2,11 +2,11 @@
 
 Every running scheduler holds the lease of a member; the number of those leases is the number of
 schedulers. Each aims at an equal share of the parts, rounded up: it takes free parts up to that
-share, and releases those beyond it for others to take. A part that stays free for some ticks is
-taken by any scheduler, whatever its share.
+share, and releases parts beyond it. A part that stays free for some ticks is taken by any scheduler
+that does not avoid it, whatever its share.
 
 Schedulers compare no clocks and exchange no messages: they only read the leases (see
-`runtime.leadership`). A wrong view of the others makes shares unequal for a while, no more.
+`runtime.leadership`). A wrong view of the others only makes shares unequal for a while.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class LeaseBalancer:
     def __init__(
         self, leadership: Leadership, parts: Sequence[str], avoids: Callable[[str], bool]
     ) -> None:
-        """`avoids` returns whether a part is to be left to others."""
+        """`avoids` returns whether this scheduler leaves a part to others."""
         self._leadership = leadership
         self._parts = parts
         self._avoids = avoids

@@ -108,14 +108,14 @@ class ProcessState:
         return self.level.unfinished(max(first, self.level.frontier), self.closed)
 
     def fire(self, now: datetime) -> None:
-        """Acts on the trigger: closes periods, and makes everything unfinished a candidate."""
+        """Acts on the trigger: closes periods, and has everything unfinished considered again."""
         closed_before = self.closed
         self.close(now)
         self.wake_failed(closed_before, self.closed)
         self.tick()
 
     def tick(self) -> None:
-        """Considers everything unfinished again; open periods may have an interim run."""
+        """Has everything unfinished considered again; open periods may get an interim run."""
         if not self.is_held:
             return
         self.cursor = self.level.frontier
@@ -133,7 +133,7 @@ class ProcessState:
 
     @property
     def need(self) -> int:
-        """How many periods are to be considered."""
+        """How many periods may have to be considered, at most."""
         unseen = max(self.scan_end - max(self.cursor, self.level.frontier), 0)
         return len(self.candidates) + len(self._backlog) + unseen
 
@@ -165,7 +165,7 @@ class ProcessState:
         return Gate(self.is_on, is_its_turn=is_its_turn, has_slot=has_slot)
 
     def wake(self, ordinal: int) -> None:
-        """Makes the period a candidate of this turn."""
+        """Makes the period a candidate of the next decisions, if its tree is held here."""
         if self.is_held and self.level.holds(ordinal):
             self.candidates.setdefault(ordinal, False)
             self._awake[self] = None
@@ -196,7 +196,7 @@ class ProcessState:
             self._release(ordinal)
 
     def cancel_units(self, ordinal: int) -> None:
-        """Cancels the unfinished units of a job that failed."""
+        """Marks the unfinished units of a job that failed as canceled, as the store has them."""
         for unit in self.units.get(ordinal, ()):
             if not unit.state.is_finished:
                 unit.follow(UnitState.CANCELED, None)

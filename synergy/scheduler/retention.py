@@ -1,8 +1,8 @@
 """Deletes rows past their retention: the only place where age deletes anything from the store.
 
-Every kind of row has an age in `model.retention`, which the setting `RETENTION` changes
-(`config.retention`). Payloads have none: they are deleted when no schedule
-and no run that may still be sent refers to them.
+Each kind of row has an age in `model.retention`, which the setting `RETENTION` changes
+(`config.retention`). Payloads have no age: they are deleted when no schedule, and no run that may
+still be sent, refers to them.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from synergy.model.retention import Retention
 from synergy.model.schedule import Run, RunState, Schedule
 from synergy.storage.protocol import Store
 
-AT_MOST = 5000  # rows of a kind in one run, so that no run delays others
+AT_MOST = 5000  # the most rows of a kind in one run, so that no run takes long
 SWEEP_EVERY_SECONDS = 3600.0
-AT_ONCE = 2000  # rows that one step of a sweep reads or deletes
+AT_ONCE = 2000  # the most rows that one step of a sweep reads or deletes
 
 
 class Pruner:
@@ -71,8 +71,8 @@ class Pruner:
     def _sweep_payloads(self) -> Iterator[None]:
         """Deletes the payloads that no schedule and no run that may still be sent refers to.
 
-        The journal names the schedules that were created, and the runs that were sent again, since
-        the sweep began; later writes wait for the end of the batch.
+        The journal names the schedules that changed, and the runs that were launched, since the
+        sweep of payloads began; later writes wait for the end of the batch.
         """
         seq = self._store.journal.last_seq()
         kept: set[str] = set()

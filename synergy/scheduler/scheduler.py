@@ -27,7 +27,7 @@ from synergy.scheduler.lease_balancer import LeaseBalancer
 from synergy.scheduler.timetable_loop import TimetableLoop
 from synergy.timeperiod import Qualifier
 
-HISTORY = timedelta(hours=48)  # how far back a first start reaches by default
+HISTORY = timedelta(hours=48)  # how far back the timetable begins at the first start, by default
 RULE = RetryRule("scheduler.waits", "scheduler.failed", retried=UNAVAILABLE)
 
 log = logging.getLogger(__name__)
@@ -138,7 +138,7 @@ class Scheduler(Daemon):
         self._balancer.resign()
 
     def _hold(self, loop: TimetableLoop, mine: list[str]) -> None:
-        """Starts deciding about the parts that were won, stops with those that were lost."""
+        """Starts acting for the parts that were won, and stops acting for those that were lost."""
         for tree in loop.held:
             if part_of_tree(tree) not in mine:
                 loop.drop(tree)
@@ -218,7 +218,10 @@ class Scheduler(Daemon):
         )
 
     def _collect(self, loop: TimetableLoop) -> tuple[bool, float]:
-        """Runs the collector if it is due; returns whether it acted, and when it is due next."""
+        """Runs the collector if it is due.
+
+        Returns whether it acted or is asked to run again, and the seconds until it is due next.
+        """
         collector, clock = self._collector, self.workplace.clock
         asked = loop.feed.collections
         if collector is None:

@@ -9,16 +9,16 @@ from synergy.commands.sources import source_bounds
 from synergy.storage.protocol import Bounds, Store
 from synergy.timetable.level import Level
 
-_LARGEST = 4096  # neighbouring periods whose sources are read together
+_LARGEST = 4096  # the most neighbouring periods whose sources are read together
 
 Answers = dict[int, Bounds | None]
 """The bounds of the sources of neighbouring periods, by ordinal."""
 
 
 class Sources:
-    """Reads bounds one period after the other, and ahead where periods are neighbours.
+    """Reads the bounds of a period, and ahead those of its neighbours.
 
-    So a long history, considered period by period, takes few calls of the store.
+    So a long history that is considered period by period takes few calls of the store.
     """
 
     def __init__(self, store: Store) -> None:
@@ -26,7 +26,7 @@ class Sources:
         self._answers: dict[str, Answers] = {}
 
     def bounds(self, level: Level, ordinal: int, ahead: int = 1) -> Bounds | None:
-        """The bounds of a job's source; None if nothing was ever written there.
+        """The bounds of a job's source; None if nothing was written there, or it has none stored.
 
         `ahead` is how many neighbours, this one included, are likely to be asked for next.
         """

@@ -59,7 +59,7 @@ class TimetableLoop:
         breaker: CircuitBreaker,
         holds_lease: Callable[[str], bool],
     ) -> None:
-        """`name` is the scheduler's in the journal; `holds_lease` takes the name of a tree."""
+        """`name` is the scheduler's name in the journal; `holds_lease` takes the name of a tree."""
         self._store = store
         self._bus = bus
         self._clock = clock
@@ -126,8 +126,8 @@ class TimetableLoop:
     def _start_over_missed(self, now: datetime) -> None:
         """Starts over the jobs that finished just as their children were started over.
 
-        That cascade left them out, because they had no result yet. The same applies to jobs that
-        finished just before they came to cover more.
+        The cascade of that start left them out, because they had no result yet. The same applies
+        to jobs that finished just before they came to cover more.
         """
         known_state = self.known_state
         started, known_state.started_over = known_state.started_over, []
@@ -155,7 +155,7 @@ class TimetableLoop:
     def _work(self, batch: list[JobDecision], now: datetime) -> MessagingUnavailable | None:
         """Writes the decisions for the trees that are still held.
 
-        Returns why the bus did not take all messages: one full queue does not stop the others.
+        Returns the error if the bus did not take all messages; it does not stop the other work.
         """
         trees = {decided.state.place.tree for decided in batch}
         held = {tree for tree in trees if self._may_act(tree)}
@@ -179,7 +179,7 @@ class TimetableLoop:
         return applied.failure
 
     def _apply_by_tree(self, batch: list[JobDecision], held: set[str], now: datetime) -> Applied:
-        """Writes each tree's decisions separately; returns the messages that were not sent."""
+        """Writes each tree's decisions separately; returns the unsent messages and the error."""
         left = Applied()
         for tree in sorted(held):
             with self._breaker.of_tree(tree):

@@ -15,7 +15,7 @@ from synergy.storage.protocol import Units
 def create_units(
     units: Units, requests: Sequence[tuple[JobDecision, Request]], author: str, now: datetime
 ) -> list[UnitOfWork]:
-    """The units of the requests, as stored; where a key is taken, the unit that serves instead."""
+    """The units of the requests, as stored; if a key is taken, the unit that serves the request."""
     new = [_unit(decided, request, now) for decided, request in requests]
     stored = units.create(new, author) if new else []
     for at, (unit, (decided, _)) in enumerate(zip(new, requests, strict=True)):
@@ -46,8 +46,8 @@ def _replacement(
 def _successor(units: Units, unit: UnitOfWork, *, has_source: bool) -> UnitOfWork:
     """The same unit under the next free key.
 
-    Without a stored source the upper bound rises by 1; with one the lower bound falls by 1, and
-    still is a lower bound.
+    Without a stored source the upper bound rises by 1. With one, the lower bound falls by 1: it may
+    lie below the lowest write number.
     """
     known = [
         one

@@ -3,7 +3,8 @@
 Checkpoints are the multiples of N within the parent (hour 00 is none) and the last member of
 the parent; a checkpoint covers everything after the previous checkpoint of the same parent,
 and nothing rolls over into the next parent. Hourly by 5 stops at 05, 10, 15, 20 and 23;
-daily by 7 at 07, 14, 21, 28 and the last day. The other members have nothing to do.
+daily by 7 at 07, 14, 21, 28 and the last day. The other members have nothing to do. With N = 1
+every period, hour 00 included, is a checkpoint.
 """
 
 from __future__ import annotations

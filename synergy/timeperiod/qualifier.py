@@ -57,7 +57,8 @@ class Qualifier(Enum):
         """The ordinal of this qualifier's period that holds the start of `timeperiod`.
 
         Casting up truncates; casting down gives the first member, because the members that
-        a coarse timeperiod leaves at zero mean their first value.
+        a coarse timeperiod leaves at zero mean their first value. Raises InvalidValue for a
+        text that is no timeperiod of any qualifier.
         """
         try:
             return _cast(self, timeperiod)

@@ -11,10 +11,10 @@ skip therefore descends: to the job's descendants, to its dependants, and to the
 those. Finished jobs keep their result, and ancestors are left alone: they may still be made from
 the job's neighbours.
 
-Every job is listed once, and before those that the cascade reaches from it.
+Every job is listed once, before the jobs that the cascade reaches from it.
 
 Cascades are computed in ranges of neighbours: a range leads to a range, unless a grouping is in
-between. So a cascade of years of hours costs little more than that of one.
+between. So the cascade of several years of hours costs little more than that of one hour.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ _NOT_HELD = re.compile(b"[^" + re.escape(HELD) + b"]+")
 
 
 def reprocess_spans(asked: Iterable[Span]) -> list[Span]:
-    """The jobs to start over with these: all but embryos."""
+    """These jobs and all that the cascade reaches from them, except embryos: to be started over."""
     return _begun(_closure(asked, _CLIMB))
 
 
 def skip_spans(asked: Iterable[Span]) -> list[Span]:
-    """The jobs to skip with these: those that are not finished."""
+    """The unfinished ones of these jobs and of all that the cascade reaches: to be skipped."""
     return [
         (place, unfinished)
         for place, ordinals in _closure(asked, _DESCEND)
@@ -53,8 +53,8 @@ def skip_spans(asked: Iterable[Span]) -> list[Span]:
 def late_cascade(nodes: Iterable[Node]) -> list[Node]:
     """The jobs to start over when the sources of `nodes` have grown.
 
-    It stops at jobs that an operator skipped, which only an operator starts over. Jobs that are
-    skipped because others are, are restored with them.
+    It stops at jobs that an operator skipped, which only an operator starts over. Jobs that were
+    skipped only because others were are started over with those.
     """
     asked = ((place, range(ordinal, ordinal + 1)) for place, ordinal in nodes)
     return list(nodes_of(_begun(_closure(asked, _CLIMB_PAST_NO_SKIP))))
@@ -88,7 +88,7 @@ def nodes_of(spans: Iterable[Span]) -> Iterator[Node]:
 def upwards(place: Place, ordinal: int) -> Iterator[Node]:
     """The jobs that are made from a job directly; some may lie outside the timetable.
 
-    For a grouped period that includes the checkpoint that covers it.
+    For a period of a grouped process they include the checkpoint that covers it.
     """
     own = range(ordinal, ordinal + 1)
     for checkpoint in _checkpoints(place.level, own):

@@ -47,7 +47,7 @@ _NOT_SKIPPED = re.compile(byte_class(JobState.SKIPPED, JobState.GIVEN_UP, negate
 
 
 class Level:
-    """The jobs of one process, from the timetable's start to the period that is open now."""
+    """The jobs of one process, from the timetable's start to the period that has begun last."""
 
     __slots__ = ("counts", "frontier", "generations", "process", "start", "states")
 
@@ -94,7 +94,7 @@ class Level:
             self.start = self.frontier = start
 
     def load(self, span: JobSpan) -> None:
-        """Sets stored states; those outside the level are ignored."""
+        """Takes over stored states; those outside the level are ignored."""
         first = max(span.first, self.start)
         last = min(span.first + len(span.states), self.end)
         if first < last:
@@ -144,7 +144,7 @@ class Level:
         return _STATES[self.states[ordinal - self.start] & STATE_MASK]
 
     def is_stale(self, ordinal: int) -> bool:
-        """Whether its source changed since its result, if any, was made."""
+        """Whether its stored rows do not match its source: its STALE_FLAG (see `JobSpan`)."""
         return bool(self.states[ordinal - self.start] & STALE_FLAG)
 
     def is_acknowledged(self, ordinal: int) -> bool:
@@ -152,7 +152,10 @@ class Level:
         return bool(self.states[ordinal - self.start] & ACKNOWLEDGED_FLAG)
 
     def is_held(self, ordinal: int) -> bool:
-        """Whether an operator skipped it: only a reprocess starts it over."""
+        """Whether only a reprocess starts it over: an operator skipped or acknowledged it.
+
+        A period that began under a parent that is held is held as well.
+        """
         return self.states[ordinal - self.start] in HELD
 
     def is_derived(self, ordinal: int) -> bool:
@@ -224,7 +227,7 @@ class Level:
                 yield found.start() + self.start
 
     def all_finished(self, first: int, end: int) -> bool:
-        """Whether all periods of `[first, end)` are there and finished.
+        """Whether all periods of `[first, end)` have begun and are finished.
 
         Periods before the level's start do not belong to the timetable and are ignored.
         """
@@ -234,7 +237,7 @@ class Level:
         return _UNFINISHED.search(self.states, begin, max(end - self.start, begin)) is None
 
     def all_skipped(self, first: int, end: int) -> bool:
-        """Whether there are periods in `[first, end)` and all of them are skipped."""
+        """Whether there are periods in `[first, end)`, and all of them are skipped or given up."""
         begin, stop = max(first - self.start, 0), end - self.start
         if begin >= stop or end > self.end:
             return False

@@ -37,7 +37,7 @@ class Relation(Enum):
 
 @value
 class Blocker:
-    """A job that another one waits for; `state` is None if it lies before the timetable's start."""
+    """A job that another job waits for; `state` is None if it lies before the timetable's start."""
 
     relation: Relation
     process: str

@@ -122,7 +122,8 @@ class Timetable:
     def span(self, process: str, first: str, last: str) -> tuple[Place, range]:
         """The jobs `first` to `last` (inclusive).
 
-        Raises NotFound for jobs outside the timetable, InvalidValue for invalid timeperiods.
+        Raises NotFound for jobs outside the timetable, InvalidValue for invalid timeperiods, or if
+        `last` lies before `first`.
         """
         place = self.place(process)
         begin, end = place.level.ordinal(first), place.level.ordinal(last)

@@ -1,4 +1,4 @@
-"""The API for authors of workers: they import from here only.
+"""The API for authors of workers; most workers import nothing else of Synergy.
 
 The other modules claim units, run the author's work, and conclude the units.
 """

@@ -54,7 +54,7 @@ class ClaimedUnits:
         return not (self._waiting or self._concluded)
 
     def requeue(self, unit: UnitOfWork) -> None:
-        """Makes the current unit the next one again, because the store was unavailable.
+        """Makes the current unit the next one again, because the store or the bus was unavailable.
 
         A unit that timed out or was lost before is not carried out again.
         """
@@ -67,7 +67,10 @@ class ClaimedUnits:
                 self._waiting.appendleft(unit)
 
     def next(self) -> UnitOfWork | None:
-        """Begins the next unit; None if none is left, or the process is asked to stop."""
+        """Begins the next unit; None if none is left.
+
+        If the process is asked to stop, the waiting units are given back first.
+        """
         with self._lock:
             if self._workplace.stop.is_set:
                 self.give_back_waiting()
@@ -139,7 +142,10 @@ class ClaimedUnits:
         return conclude(unit, owner, UnitMove.FAIL, counts=counts, reason=reason, not_before=again)
 
     def checkpoint(self) -> None:
-        """Raises LostAttempt if the current unit was lost, or a stop was requested."""
+        """Raises LostAttempt if the current unit was lost.
+
+        If the process is asked to stop, the current unit is given back, and so is lost.
+        """
         with self._lock:
             current = self._current
             if current is not None and self._workplace.stop.is_set:
@@ -155,7 +161,7 @@ class ClaimedUnits:
             return self._workplace.clock.monotonic() - self._since
 
     def beat(self) -> None:
-        """Advances the heartbeats of all claims; notes those that were lost."""
+        """Advances the heartbeats of all claims, and notes which were lost."""
         with self._lock:
             held = [*([self._current] if self._current else []), *self._waiting]
             claims = [Hint(unit.id, unit.attempt) for unit in held]
@@ -163,7 +169,7 @@ class ClaimedUnits:
                 self._drop(self._workplace.store.units.heartbeat(claims, self._workplace.owner))
 
     def check_current(self) -> None:
-        """Reads whether the current unit was lost."""
+        """Notes whether the current unit was lost, from its row."""
         with self._lock:
             current = self._current
             if current is None:
@@ -205,8 +211,8 @@ class ClaimedUnits:
     def exit_if_abandoned(self, grace: float, end: Callable[[UnitOfWork], None]) -> None:
         """Calls `end` if the work on a unit that was lost `grace` seconds ago still goes on.
 
-        Before that, finished units are concluded and waiting ones given back, even if the store is
-        slow; no unit is begun meanwhile.
+        Before that it concludes the finished units and gives the waiting ones back, even if the
+        store is slow; no unit is begun meanwhile.
         """
         with self._lock:
             current = self._current

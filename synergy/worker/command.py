@@ -2,15 +2,16 @@
 
 Exit code 0 means processed, 99 nothing to do, any other a failure, with the end of the program's
 standard error as the reason. The items of the command (`model.command_template`) may contain
-`${timeperiod}`, `${start}`, `${end}` (the unit's half-open range, as timeperiods; for a run all
-three are its due time as `YYYYMMDDHHmmSS`), `${attempt}`, `${run}` (the id of a run), `${state}`
-and `${generation}` (for a run: those of the period that triggered it), `${home}` (of the
-deployment) and the names of the entry's arguments, for which a run may have values of its own. No
-shell is involved.
+`${timeperiod}`, `${start}`, `${end}` (the unit's half-open range, as timeperiods; for a run, those
+of the period that triggered it, or else its due time as `YYYYMMDDHHmmSS` for all three),
+`${attempt}`, `${run}` (the id of a run), `${state}` and `${generation}` (for a run: those of the
+period that triggered it), `${home}` (of the deployment) and the names of the entry's arguments, for
+which a run may have values of its own. No shell is involved.
 
 Effects of a program outside of Synergy cannot be fenced. Its environment holds the unit (whose id
-is that of the run, if it carries out one), the generation, the attempt, and an idempotency key that
-is the same for all attempts of one generation; with these it can avoid repeated effects.
+is that of the run, if it carries out one), the timeperiod, the generation, the attempt, and an
+idempotency key that is the same for all attempts of one generation; with these it can avoid
+repeated effects.
 
 Of the worker's own environment a program gets only the variables of `PASSED_ON` and those that its
 process declares. The others may hold passwords, which a program that prints its environment would
@@ -40,10 +41,10 @@ from synergy.worker.outcome import CommandFailed, Nothing, Outcome, Processed
 from synergy.worker.task import Task
 
 NOTHING_TO_DO = 99
-CHECK_SECONDS = 1.0  # between two checks whether the unit was lost
-GRACE_SECONDS = 5.0  # between TERM and KILL for a program whose unit was lost
-DRAIN_SECONDS = 2.0  # for the rest of an output stream that another process still holds
-KEPT = 200  # lines of output kept for the reason and the unit's log
+CHECK_SECONDS = 1.0  # the time between two checks whether the unit was lost
+GRACE_SECONDS = 5.0  # the time between TERM and KILL for a program whose unit was lost
+DRAIN_SECONDS = 2.0  # the longest wait for an output stream that another process still holds
+KEPT = 200  # the last lines of each output stream, kept for the reason and the unit's log
 
 PASSED_ON = (
     *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "TMPDIR"),
@@ -92,7 +93,7 @@ def command_line(task: Task, home: Path) -> list[str]:
     """The command with the unit's values inserted.
 
     Arguments of a run that the entry of the process does not name are left out. Raises
-    CommandFailed for a value that would be an option of the program.
+    CommandFailed for a value that would be an option of the program, unless it may be one.
     """
     process, unit, arguments = task.process, task.unit, task.arguments
     values: dict[str, object] = {
@@ -141,7 +142,7 @@ def _cause(task: Task) -> Mapping[str, object]:
 
 
 def environment(task: Task, worker: Mapping[str, str]) -> dict[str, str]:
-    """The environment of the program: what is passed on of the worker's, and the unit's values."""
+    """The environment of the program: variables of the worker's, and the unit's values."""
     unit = task.unit
     patterns = (*PASSED_ON, *task.process.environment)
     return {
@@ -199,7 +200,7 @@ class _Tail:
         assert stream is not None
         self._stream = stream
         self._kept: deque[bytes] = deque(maxlen=KEPT)
-        self._is_cut = False  # whether they begin within a line
+        self._is_cut = False  # whether the kept lines begin within a line of the stream
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
 
@@ -213,8 +214,8 @@ class _Tail:
     def lines(self) -> list[str]:
         """The last lines, masked; waits briefly for a stream that another process still holds.
 
-        Secrets are masked in the whole text: neither a part of a long line nor what the reason
-        leaves out may begin within one. A line whose beginning is not kept is `...`, since it may
+        Secrets are masked in the whole text, before it is split or shortened, which could cut a
+        secret in two. A first line whose beginning is not kept is replaced by `...`, because it may
         begin within a secret.
         """
         self._thread.join(DRAIN_SECONDS)

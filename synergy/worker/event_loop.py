@@ -1,7 +1,7 @@
 """Consumes events: takes, handles and commits them in one step.
 
-If the queue is in the store, events leave it exactly when their effect becomes durable. If not, an
-event may come twice, and `handle` must give the same result.
+If the queue is in a store with transactions, events leave it exactly when their effect becomes
+durable. If not, an event may come twice, and `handle` must give the same result.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from synergy.runtime.workplace import Workplace
 from synergy.storage.protocol import Batch, Documents
 from synergy.worker.loop import repeat
 
-GROUP = 8  # messages that are handled in one commit
+GROUP = 8  # the most messages that are handled in one commit
 
 log = logging.getLogger(__name__)
 

@@ -1,10 +1,10 @@
 """The heartbeat thread of a worker process.
 
-It sends six heartbeats in each heartbeat limit. `claimed_units` recognizes a lost unit, and does
-what follows. Once a unit has run for about a second, the thread also writes
+It sends six heartbeats in each `heartbeat_timeout`; `claimed_units` recognizes a lost unit, and
+does what follows. Once a unit has run for about a second, the thread also writes
 pending conclusions, gives back the waiting units, and checks every second whether the unit was
-canceled or started over. If the process is asked to stop and the work does not return, the unit is
-given back before the process is killed.
+canceled or started over. If the process is asked to stop and the work does not return within
+`LAST_WORK_SECONDS`, the unit is given back.
 
 A unit that takes longer than its process's timeout is concluded as failed. Work that continues
 after its unit was lost, timed out or canceled has a grace time to return. Then the thread settles
@@ -29,7 +29,7 @@ from synergy.worker.claimed_units import ClaimedUnits
 from synergy.worker.watchdog import Watchdog
 
 STEP_SECONDS = 1.0
-LAST_WORK_SECONDS = 5.0  # within which work may return after the process was asked to stop
+LAST_WORK_SECONDS = 5.0  # the time in which work may return after the process was asked to stop
 IDLE_SECONDS = 3600.0
 
 log = logging.getLogger(__name__)

@@ -1,4 +1,4 @@
-"""The loop of every worker process: carry out units, then wait for messages."""
+"""The loop of every worker and event consumer: take what waits in the queue, then wait."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from synergy.runtime import service
 from synergy.runtime.service import UNAVAILABLE, Retry, RetryRule
 from synergy.runtime.workplace import Workplace
 
-IDLE_POLL_SECONDS = 10.0  # after which an idle worker looks into the queue without a wake-up
+IDLE_POLL_SECONDS = 10.0  # the longest wait of an idle worker until it looks into the queue again
 RULE = RetryRule("worker.waits", "worker.failed", first=1.0, longest=10.0, retried=UNAVAILABLE)
 
 

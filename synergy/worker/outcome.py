@@ -1,4 +1,4 @@
-"""The outcomes that work may return. An exception makes the attempt invalid."""
+"""The outcomes that work may return, and the error of a command. An exception fails the attempt."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def checked(counts: Mapping[str, int]) -> dict[str, int]:
 
 
 class CommandFailed(SynergyError):
-    """A program ended with an exit code other than 0 and 99, or could not be started.
+    """A program failed: by its exit code or a signal, or because it could not be started.
 
-    `how` is which of these; the message also contains the end of its `output`.
+    `how` says which, or why it was not started; the message also has the end of its `output`.
     """
 
     def __init__(self, how: str, output: str = "") -> None:

@@ -25,7 +25,7 @@ def as_documents(
     """The rows as documents of a timeperiod, which is added to each as a field.
 
     Raises InvalidValue for the first row that cannot be stored as it is, or has the key of an
-    earlier row: which one, counted from 1, which field, and what to do.
+    earlier row. The message says which row, counted from 1, which field, and what to do.
     """
     if nan not in get_args(Nan):
         raise InvalidValue(f'nan={seen(nan)}: it is "refuse" (the default) or "null"')

@@ -36,8 +36,8 @@ class Source:
 class Sink:
     """The rows that the unit produces. They become visible when the unit is processed.
 
-    They are rejected if a newer attempt or generation was handed out meanwhile: a paused worker
-    that continues late changes nothing.
+    They are rejected if the worker no longer holds the unit, for example because a newer attempt
+    was handed out: a paused worker that continues late changes nothing.
     """
 
     def __init__(self, collection: str, unit: UnitOfWork, unique_by: tuple[str, ...]) -> None:
@@ -53,8 +53,8 @@ class Sink:
 
         Other rows of the unit are removed. Each row gets `timeperiod` as a field. A later call
         replaces the earlier one. `nan="null"` stores NaN and infinities as null. Raises
-        InvalidValue for the first row that cannot be stored as it is: which one, which field,
-        and what to do.
+        InvalidValue for the first row that cannot be stored as it is, or has the key of an earlier
+        row. The message says which row, which field, and what to do.
         """
         self._documents = as_documents(timeperiod, documents, self._unique_by, nan)
         return len(self._documents)
@@ -125,8 +125,9 @@ class Task:
         return self._sink
 
     def checkpoint(self) -> None:
-        """Raises LostAttempt if the unit was canceled, started over or handed out again.
+        """Raises LostAttempt if the unit was canceled, timed out, started over or handed out again.
 
-        Long work calls it between its steps, so that it ends when its result would be rejected.
+        It does so, too, when the process is asked to stop. Long work calls it between its steps, so
+        that it ends when its result would be rejected.
         """
         self._checkpoint()

@@ -34,7 +34,7 @@ from synergy.worker.outcome import Nothing, Outcome, Processed, checked
 from synergy.worker.task import Sink, Source, Task
 from synergy.worker.work_log import WorkLog, storable
 
-SHORT_SECONDS = 0.02  # a group that takes longer makes the next one smaller
+SHORT_SECONDS = 0.02  # a longer group is written in parts, and makes the next one smaller
 LARGEST_GROUP = 64
 
 log = logging.getLogger(__name__)
@@ -53,7 +53,7 @@ def run_units(workplace: Workplace, work: Work, unique_by: tuple[str, ...]) -> N
 
 
 def announce(workplace: Workplace) -> None:
-    """Notifies the collector that a worker started, which may replace one that died."""
+    """Notifies the collector that a worker started: it may replace a worker that died."""
     entry = journal.process_started(workplace.process.name, workplace.owner, workplace.clock.now())
     with suppress(StorageUnavailable):
         workplace.store.journal.append([entry])
@@ -80,10 +80,10 @@ class UnitRunner:
         self._claims = ClaimedUnits(workplace, self._records)
         self._heartbeat = Heartbeat(workplace, self._claims, end)
         self._heartbeat.start()
-        self._runs: dict[str, Run] = {}  # of the claimed units, by id
+        self._runs: dict[str, Run] = {}  # the runs of the claimed units, by id
         self._group = 1
-        # A worker's death is a failure of all its claims. If one failure fails a period, the worker
-        # claims only the unit that it carries out.
+        # A worker's death is a failure of all its claims. If one failure is enough to fail a
+        # period, the worker claims only the unit that it carries out.
         is_last = isinstance(self._process, ManagedProcess) and self._process.max_attempts == 1
         self._largest = 1 if is_last else LARGEST_GROUP
         self._unanswered: list[Hint] = []  # claims whose answer has not arrived

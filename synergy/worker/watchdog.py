@@ -3,7 +3,7 @@
 A regular expression that backtracks without end, or a very large sort, keeps the interpreter lock:
 no other Python thread runs, so none can send heartbeats or end the work. A kernel timer can. It
 measures the processor time of the working thread, and ends the process by a signal if the thread
-uses too much of it without another thread's turn. A paused process uses none.
+uses too much of it before another thread renews the timer. A paused process uses none.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class _Times(ctypes.Structure):
 
 
 class Watchdog:
-    """Watches the thread that creates it; any thread may renew it."""
+    """Watches the thread that creates it; another thread renews it."""
 
     def __init__(self, seconds: float) -> None:
         """`seconds` is the processor time that the thread may use between two renewals."""

@@ -1,7 +1,7 @@
 """Stores what a worker logs during a unit of work, together with the unit.
 
 Every line of level INFO and above that the working thread logs, by any logger, is kept, up to a
-limit for each attempt. Why an attempt failed is kept beyond it.
+limit for each attempt. The reason of a failure is kept even beyond the limit.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from synergy.runtime.masking import mask
 from synergy.storage.protocol import LogLine, UnitLogs
 from synergy.worker.outcome import CommandFailed
 
-MOST_LINES = 5000  # lines of one attempt
-LONGEST_LINE = 8192  # characters of one line
+MOST_LINES = 5000  # the most lines of one attempt, with a last line about those left out
+LONGEST_LINE = 8192  # the most characters of one line; the last ones are kept
 
 
 class WorkLog(logging.Handler):

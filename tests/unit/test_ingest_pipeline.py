@@ -167,7 +167,7 @@ def test_a_file_without_any_valid_line_is_a_problem(tmp_path: Path) -> None:
     report = run(path)
 
     assert report.accepted == 0
-    assert "is no access log" in report.problems[0]
+    assert "is not an access log" in report.problems[0]
 
 
 def test_an_empty_file_is_not_a_problem(tmp_path: Path) -> None:
@@ -263,7 +263,7 @@ def test_progress_reports_lines_and_the_position_in_the_file(whole_log: Path) ->
 
 @pytest.mark.parametrize("site", ["", " ", "a ", "a\nb", "a\0", "x" * 256])
 def test_invalid_names_of_sites_are_refused(site: str) -> None:
-    with pytest.raises(InvalidValue, match="no name for a site"):
+    with pytest.raises(InvalidValue, match="not a valid name of a site"):
         checked_site(site)
 
 

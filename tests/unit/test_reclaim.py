@@ -145,6 +145,6 @@ def test_without_a_timeout_a_unit_may_run_forever():
     assert judge(a_unit(RUN), PROCESS, seen(running_for=1e9), NOW).verdict is LEAVE
 
 
-def test_repeated_loss_of_a_worker_is_reported():
+def test_the_loss_of_a_worker_is_the_last_of_several_failures():
     judgement = judge(a_unit(RUN, failures=2), PROCESS, seen(owner_is_gone=True), NOW)
-    assert judgement.why == "its worker is gone, 3 times"
+    assert judgement.why == "failed 3 times; last: its worker is gone"

@@ -26,12 +26,6 @@ class Kept:
     def append(self, unit: str, lines: Sequence[LogLine]) -> None:
         self.texts += [line.text for line in lines]
 
-    def of_unit(self, unit: str, after: int = 0, limit: int | None = None) -> list[LogLine]:
-        raise NotImplementedError
-
-    def count(self, unit: str) -> int:
-        raise NotImplementedError
-
 
 @pytest.fixture
 def records() -> Iterator[WorkLog]:

@@ -1,1 +1,1 @@
-"""Ingests access logs: lines become visits, visits become events for the session workers."""
+"""Ingests access logs: lines become events of sessions, which the session workers store."""

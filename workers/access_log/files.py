@@ -72,7 +72,7 @@ class LogFile:
 
 
 def split(stream: BufferedIOBase) -> Iterator[list[bytes]]:
-    """The lines of a stream in blocks, each of the bytes that are available."""
+    """The lines of a stream, in blocks as its bytes arrive."""
     rest, is_skipping = b"", False
     while block := stream.read1(_BLOCK):
         *lines, rest = (rest + block).split(b"\n")

@@ -1,4 +1,4 @@
-"""Sends the events of log files to the session workers, and reports on it."""
+"""Sends the events of log files to the session workers, and reports the result."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ QUEUE_LIMIT = 400
 """Waiting messages above which the reader waits for the session workers."""
 
 FULL_QUEUE_TIMEOUT = 30.0
-"""Seconds without any message being processed after which the reader gives up."""
+"""Seconds in which no message is processed, after which the reader gives up."""
 
 _POLL = 0.05  # seconds
-_SAMPLES = 10  # rejected lines in the report
-_EXCERPT = 120  # characters of each
+_SAMPLES = 10  # the most rejected lines in the report
+_EXCERPT = 120  # the most bytes of each of them
 
 
 class Outlet:
@@ -77,7 +77,7 @@ class Outlet:
 
 
 class Ingestion:
-    """Reads the log files of one site; files are independent, so reading one again adds nothing."""
+    """Reads the log files of one site; each is independent, so reading it again adds nothing."""
 
     def __init__(
         self,
@@ -118,7 +118,9 @@ class Ingestion:
         if rejected.path:
             self._rejected_files.append(rejected.path)
         if lines and not accepted:
-            self._problems.append(f"{log.name} is no access log: none of its lines is one")
+            self._problems.append(
+                f"{log.name} is not an access log: none of its lines can be parsed"
+            )
         self._sessions += visitors.sessions
 
     def _events(
@@ -178,7 +180,9 @@ def session_queue(deployment: Deployment) -> str:
 def checked_site(site: str) -> str:
     """The site if it is a valid name; raises InvalidValue."""
     if not site or len(site) > 255 or not site.isprintable() or site != site.strip():
-        raise InvalidValue(f"{site[:80]!r} is no name for a site: expected for example example.com")
+        raise InvalidValue(
+            f"{site[:80]!r} is not a valid name of a site: expected for example example.com"
+        )
     return site
 
 
@@ -199,7 +203,7 @@ def ingest(
 ) -> IngestReport:
     """Reads all logs one after the other, and waits until their events are processed.
 
-    The wait ends when no event was processed for `timeout` seconds (None: no limit).
+    The wait ends when no message was processed for `timeout` seconds (None: no limit).
     """
     began = clock.monotonic()
     for log in logs:

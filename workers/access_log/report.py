@@ -29,10 +29,10 @@ class Progress:
 class IngestReport:
     """The result of an ingestion.
 
-    `hours` is the number of hours with sessions. `early_events` belong to hours before the
-    timetable's start, from `early_from` on. `problems` are files that are damaged or no access
-    logs. `waiting` messages were not yet processed by the session workers; `seconds` is the time
-    until everything was processed, or, if messages wait, until everything was sent.
+    `hours` is the number of hours in which sessions begin. `early_events` belong to hours before
+    the timetable's start, from `early_from` on. `problems` names the files that are damaged or no
+    access logs. `waiting` messages were not yet processed by the session workers; `seconds` is the
+    time until everything was processed, or, if messages wait, until everything was sent.
     """
 
     site: str

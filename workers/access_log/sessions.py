@@ -1,4 +1,4 @@
-"""Assigns log lines to visits, as events.
+"""Assigns log lines to sessions, as events.
 
 A visitor is (host, user agent). A line more than 30 minutes after the visitor's previous line, in
 file order, begins a session; a line with an earlier time belongs to the current session.

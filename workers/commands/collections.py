@@ -36,7 +36,7 @@ def rows(
 
     `owner` selects the rows of one site or client. Private fields of workers, which begin with an
     underscore, are omitted. Dates, UUIDs, decimals and bytes are text. Raises NotFound for an
-    unknown collection.
+    unknown collection, InvalidValue for an invalid or empty range.
     """
     known = known_collections(documents, deployment)
     if collection not in known:
@@ -52,7 +52,7 @@ def rows(
 
 
 def _bound(period: str) -> str:
-    """The smallest timeperiod of any qualifier that begins with `period`."""
+    """The smallest timeperiod, of any qualifier, whose period begins when `period` does."""
     if not period:
         return ""
     begin = Qualifier.HOURLY.start(Qualifier.HOURLY.cast(period))

@@ -12,8 +12,8 @@ from pathlib import Path
 from synergy.errors import InvalidValue
 
 _FORMULA = frozenset("=+-@\N{MINUS SIGN}")  # begin a formula in spreadsheet programs
-_SEPARATORS = ("\t", "\r", "\n")  # programs that split cells at them see a cell begin behind them
-_SPLIT = re.compile(r"([;\t\r\n])")  # where they split: at `;` if `,` is the sign of decimals
+_SEPARATORS = ("\t", "\r", "\n")  # some programs begin a new cell after each of them
+_SPLIT = re.compile(r"([;\t\r\n])")  # these, and `;` where `,` is the decimal separator
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
 
@@ -40,7 +40,7 @@ def safe(cells: Sequence[object]) -> list[object]:
 
 
 def _safe(text: str) -> str:
-    """The text; a program with another separator does not heed the quotes around it."""
+    """The text, made safe in each part that a program with another separator takes for a cell."""
     begin, *others = _SPLIT.split(text)
     others[1::2] = (f"'{part}" if _is_formula(part.lstrip('"')) else part for part in others[1::2])
     return "".join(("'" if _is_formula(text) else "", begin, *others))

@@ -32,7 +32,7 @@ def add(subparsers: Any) -> None:
         epilog=EXAMPLE,
     )
     parser.add_argument("files", metavar="FILE", nargs="+", help="may be gzipped; - is stdin")
-    parser.add_argument("--site", metavar="NAME", required=True, help="whose visits they are")
+    parser.add_argument("--site", metavar="NAME", required=True, help="the site of the logs")
     help_ = "keep lines that do not parse in FILE.rejected"
     parser.add_argument("--rejects", action="store_true", help=help_)
     help_ = "wait until the session workers have processed everything, however long that takes"

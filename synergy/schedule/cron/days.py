@@ -27,7 +27,7 @@ class Month(NamedTuple):
         return (self.first + day - 1) % 7
 
     def nearest_workday(self, day: int) -> int:
-        """`day`, or the Monday to Friday next to it that lies in the same month."""
+        """`day`, or the nearest Monday to Friday in the same month."""
         match self.weekday(day):
             case 6:
                 return day - 1 if day > 1 else 3
@@ -119,5 +119,6 @@ def days(day: Field, weekday: Field, is_either: bool, month: Month) -> int:
         by_day |= 1 << special.day(month)
     for special in weekday.specials:
         by_weekday |= 1 << special.day(month)
-    # Bit 0, "this month has none", falls away: with specials, the other field is `?`.
+    # A special sets bit 0 if this month has no such day. Fields with specials are never joined by
+    # "or", and the other field is then `?`, which has no bit 0: so the result has none either.
     return by_day | by_weekday if is_either else by_day & by_weekday

@@ -67,8 +67,8 @@ class Field:
 
     `text` is the canonical spelling; bit n of `numbers` is set when n matches, for weekdays
     counted from Sunday, 0; `specials` are the days that depend on the month. `is_rhythm` is whether
-    it begins with `*`, or with a step from a start (`a/n`), which means a spacing instead of a time
-    on the clock.
+    the field begins with `*`, or with a step from a start (`a/n`). Such a field means a spacing,
+    not a time on the clock.
     """
 
     text: str
@@ -188,13 +188,14 @@ def _mask(kind: Kind, numbers: Iterable[int]) -> int:
 
 
 def _bad_step(kind: Kind, word: str) -> str:
-    return f"{word!r} in the {kind.label}: a step is at least 1, of a range or of *"
+    before = "*, a number or a range" if kind.is_quartz else "* or a range"
+    return f"{word!r} in the {kind.label}: a step is at least 1, after {before}"
 
 
 def _misplaced(kind: Kind, word: str) -> str:
     """The mistake of a word that is valid in another field or dialect."""
     if not kind.is_quartz:
-        return f"{word!r} in the {kind.label} is Quartz: that takes six or seven fields"
+        return f"{word!r} in the {kind.label} is Quartz syntax, which needs six or seven fields"
     if not kind.is_day:
         return f"{word!r} is for the day fields, not for the {kind.label}"
     if word == "?":

@@ -23,7 +23,7 @@ from synergy.schedule.cron.fields import QUARTZ, UNIX, Field
 from synergy.schedule.cron.fields import parse as parse_field
 
 HORIZON = 100  # years; 29 February comes on a given weekday at least every 40
-NEVER = datetime(9999, 1, 1, tzinfo=UTC)  # where an instant is needed and none will come
+NEVER = datetime(9999, 1, 1, tzinfo=UTC)  # the next instant of a trigger that has none
 
 _MACROS = {
     "@hourly": "0 * * * *",
@@ -187,7 +187,7 @@ def _quartz(words: list[str]) -> Cron:
     fields = list(map(parse_field, QUARTZ, words))
     if open_days != 1:
         raise ValueError(
-            "with seconds (Quartz), exactly one of day of month and day of week is '?';"
+            "with seconds (Quartz), exactly one of day of month and day of week must be '?';"
             f" here {'both are' if open_days else 'none is'}"
         )
     second, minute, hour, day, month, weekday, *year = fields

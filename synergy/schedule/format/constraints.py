@@ -35,7 +35,7 @@ _PER = {
 
 
 def read_constraints(fields: FieldReader, zone: str, *, has_group: bool) -> tuple[Constraint, ...]:
-    """The valid constraints of a definition in this zone, with or without a group."""
+    """The valid constraints of a definition, which has this `zone`, and perhaps a group."""
     value = fields.get("constraints")
     location = fields.location.at("constraints")
     if value is None:

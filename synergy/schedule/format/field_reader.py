@@ -1,7 +1,7 @@
 """Reads a definition field by field and collects all mistakes in it.
 
-A reader always returns a valid value, the default where the field is wrong. A mistake is recorded
-with its place; a definition with mistakes is never used.
+A reader records a mistake with its place. For a wrong field it returns the default, or leaves out
+the wrong items of a list; a definition with mistakes is never used.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NO_TIME = timedelta(0)
 SHORTEST = timedelta.resolution  # the shortest duration above 0
 
 _HIGHEST = 10**9
-_MOST_UNKNOWN = 20  # unknown fields that are named
+_MOST_UNKNOWN = 20  # the most unknown fields that are named
 _UNWRITABLE = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
 
 
@@ -82,7 +82,7 @@ class FieldReader:
                 self.location.mistake(f"{name} is missing")
 
     def done(self) -> None:
-        """Records the fields that were not read as unknown, at most the first few."""
+        """Records fields that were not read as unknown: the first by name, and how many more."""
         unknown = [name for name in self._values if name not in self._asked]
         for name in unknown[:_MOST_UNKNOWN]:
             if isinstance(name, str):
@@ -168,7 +168,7 @@ class FieldReader:
         return default
 
     def number(self, name: str, default: float) -> float:
-        """A number that is not negative."""
+        """A number from 0 to `_HIGHEST`."""
         value = self.get(name)
         if value is None:
             return default
@@ -191,7 +191,7 @@ class FieldReader:
         return default
 
     def literal(self, name: str, read: Callable[[object], Read]) -> Read | None:
-        """The value that `read`, a function of `literals`, returns; None if it is invalid."""
+        """What `read` makes of the value; None if it is missing or `read` raises InvalidValue."""
         value = self.get(name)
         if value is None:
             return None
@@ -222,7 +222,7 @@ class FieldReader:
 
 
 def reader_of(value: object, location: Location, short: str = "", like: str = "") -> FieldReader:
-    """A mapping; or, with `short`, a lone value that stands for a mapping with this one field.
+    """The fields of a mapping; with `short`, another value stands for a mapping with that field.
 
     `like` is an example of a mapping, shown where the value is something else.
     """

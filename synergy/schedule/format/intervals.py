@@ -11,7 +11,7 @@ from synergy.schedule.format.field_reader import NO_TIME, FieldReader, Location,
 from synergy.schedule.format.literals import shown
 from synergy.schedule.interval import DAYS, MONTHS, SECONDS, CalendarInterval, Interval
 
-MOST_MONTHS = 120  # ten years, as durations
+MOST_MONTHS = 120  # ten years, the limit of durations too
 
 Moment = TypeVar("Moment", date, datetime)
 
@@ -19,7 +19,7 @@ _SHORTEST_MONTH = timedelta(days=28)
 
 
 def read_interval(value: object, location: Location, seed: str) -> Times | None:
-    """A trigger `interval`, or None if it is invalid; `seed` is the name of the schedule."""
+    """A trigger `interval`; None without valid length and start. `seed`: the schedule's name."""
     fields = reader_of(value, location, like="{weeks: 2, start: 2026-01-05T08:00:00Z}")
     fields.required("start")
     length = timedelta(seconds=_total(fields, SECONDS, int(literals.LONGEST.total_seconds())))
@@ -40,7 +40,7 @@ def read_interval(value: object, location: Location, seed: str) -> Times | None:
 
 
 def read_calendar_interval(value: object, location: Location, seed: str) -> Times | None:
-    """A trigger `calendar_interval`, or None if it is invalid; `seed` is the schedule's name."""
+    """A trigger `calendar_interval`; None without valid length and start. `seed`: as above."""
     fields = reader_of(value, location, like="{months: 3, start: 2026-01-31}")
     fields.required("start")
     months, days = _months_and_days(fields)

@@ -16,7 +16,7 @@ from synergy.errors import InvalidValue
 LONGEST = timedelta(days=3660)
 """Ten years: a longer duration is a mistake, and would overflow dates."""
 
-_SENSELESS = 10**15  # seconds; NaN is not less either
+_SENSELESS = 10**15  # seconds; numbers from here on, and NaN, are no durations
 _DURATION = re.compile(r"([0-9]{1,12})\s*([smhd])", re.ASCII)
 _NUMBER = re.compile(r"[0-9]{1,12}(\.[0-9]{1,9})?", re.ASCII)
 _UNITS = {"d": 86_400, "h": 3600, "m": 60, "s": 1}
@@ -62,14 +62,14 @@ def shown(value: object) -> str:
 
 
 def shown_clock(value: object) -> str:
-    """The same where a time of day was expected: YAML 1.1 reads 22:00 as the number 1320."""
+    """As `shown`, where a time of day was expected: YAML 1.1 reads 22:00 as the number 1320."""
     if isinstance(value, int) and not isinstance(value, bool) and 60 <= value < 1440:
         return f"{shown(value)}, as which YAML reads {value // 60}:{value % 60:02} without quotes"
     return shown(value)
 
 
 def duration(value: object) -> timedelta:
-    """A duration from seconds, as number or text, or from a text such as '5m'; to `LONGEST`."""
+    """A duration up to `LONGEST`, from seconds, as number or text, or from a text such as '5m'."""
     seconds = _seconds(value)
     if seconds is None:
         raise InvalidValue(
@@ -173,7 +173,7 @@ def _seconds(value: object) -> float | None:
 
 
 def _instant(value: object) -> datetime | None:
-    """An instant with or without its zone; None if the value has no such form."""
+    """An instant, perhaps without a zone; None if the value has none of the forms."""
     if isinstance(value, datetime):
         return value
     if isinstance(value, date):  # as YAML reads 2026-11-22 without quotes

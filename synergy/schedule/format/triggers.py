@@ -39,7 +39,7 @@ DEEPEST = 8
 MOST_LEGS = 100
 MOST_PARTITIONS = 10**9
 LONGEST_RESOURCE = 2048  # characters
-LONGEST_TEXT = 1000  # of a time trigger
+LONGEST_TEXT = 1000  # characters of a trigger that is one text, such as a cron line
 
 _SHORTEST_ELAPSED = timedelta(seconds=1)
 _FORMS = ("trigger", "cron", "when", "dependencies")
@@ -94,7 +94,7 @@ class _Triggers:
         }
 
     def any_kind(self, value: object, location: Location, depth: int) -> Trigger | None:
-        """Reads a text, or a mapping of one key, `depth` levels below the top."""
+        """Reads a text, or a mapping of one key, `depth` composite triggers below the top."""
         if isinstance(value, str):
             return _times(value, location)
         kind, body = kind_of(value, location, "trigger", [*self._kinds, "all_of", "any_of"])

@@ -46,7 +46,7 @@ OPTIONAL = {
     for field in fields(Definition)
     if field.name not in _REQUIRED
 }
-"""The names in a file of the fields that are left out if they have their defaults."""
+"""The fields that are left out if they have their defaults, and their names in a file."""
 
 
 def write(definition: Definition) -> dict[str, object]:

@@ -68,7 +68,7 @@ def run_lines(definition: Definition, progress: ProgressState, now: datetime) ->
         if decided.at not in once:
             step = _settle(definition, progress, decided, now)
             progress, made = step.progress, (*made, *step.made)
-    elapsed_at = _elapsed_at(definition, progress)  # a due time of both is not skipped
+    elapsed_at = _elapsed_at(definition, progress)  # `run_elapsed` runs a due time of both
     return Step(progress, tuple(one for one in made if one.due_at != elapsed_at))
 
 
@@ -133,9 +133,10 @@ def latch(definition: Definition, progress: ProgressState, now: datetime) -> Ste
 
 
 def _opening(progress: ProgressState, due: list[datetime | None]) -> str:
-    """The number of a job that due times open: the first of them, whenever it is decided.
+    """The number of a job that due times open: the first of these due times.
 
-    A past `once` counts from the beginning of this version, because other versions have it too.
+    It does not depend on the time of the decision. A `once` from before this version has the
+    instant at which the version began, because earlier versions have the same `once`.
     """
     first = min(at for at in due if at is not None)
     return spelled_instant(max(first, progress.begun))
@@ -161,7 +162,7 @@ def instants(definition: Definition, progress: ProgressState) -> Iterator[dateti
 
 
 def first_key(life: int) -> str:
-    """The key of the first run in the life that began at this version."""
+    """The key of the run of `first_run: immediately` in the life that began at this version."""
     return FIRST if life == 1 else f"{FIRST}/{life}"
 
 
@@ -176,17 +177,18 @@ def once_keys(definition: Definition, version: int) -> list[str]:
 
 
 def lasting_keys(definition: Definition, version: int) -> list[str]:
-    """The keys of a schedule created at this version that do not depend on the time of that."""
+    """The keys of a schedule that is created at this version that do not depend on the time."""
     is_first = definition.first_run is FirstRun.IMMEDIATELY
     return [*([first_key(version)] if is_first else ()), *once_keys(definition, version)]
 
 
-def turns_had(
+def legs_done(
     before: Definition, progress: ProgressState, after: Definition, dropped: Collection[datetime]
 ) -> tuple[str, ...]:
-    """The legs of `after` that were due already: `ProgressState.done` of the version after that.
+    """The one-off legs of `after` that ran before it: `ProgressState.done` of the new version.
 
-    `dropped` are the instants of one-off runs that were never launched.
+    `before` and `progress` are those of the version before. `dropped` are the instants of one-off
+    runs that were never launched; these legs are due again.
     """
     due = dict(_onces(before))
     had = [

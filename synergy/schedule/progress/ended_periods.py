@@ -1,4 +1,4 @@
-"""Ended periods from the journal; the neighbouring ones of an entry stay one value."""
+"""Ended periods from the journal; the neighbouring periods of one entry are one value."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Range = tuple[int, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """Neighbouring periods of a process that ended alike, by entry `seq` of the journal.
+    """Neighbouring periods of a process that ended alike: entry `seq` of the journal.
 
-    `first` to `last` are their ordinals. A year of them costs as much as one, until the occurrence
-    of each is needed.
+    `first` to `last` are their ordinals. A year of periods costs no more than one period, until the
+    occurrence of each is needed.
     """
 
     seq: int

@@ -1,7 +1,7 @@
 """The keys by which events, ended runs and ended periods find the schedules that they concern.
 
-A store lists the schedules of a key: an event costs what the schedules that listen to it cost. Keys
-are not the ids of events.
+A store lists the schedules of a key, so the cost of an event depends only on the schedules that
+listen to it. Keys are not the ids of events.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 - Matching: an event concerns a dependency if type and resource match (`event_keys`).
 - Newest: of the matching events the newest by timestamp is kept, and is not consumed by runs.
-- Alive: a kept event is alive up to `life` after its timestamp; with life 0 at its arrival only.
+- Alive: a kept event is alive up to `life` after its timestamp; with life 0, only on its arrival.
 - Last execution: an event that is not later than the one that last ran the schedule has no effect.
 
 A schedule whose leaves are all `EventTrigger`, alone or under `all_of`, follows all four rules. In

@@ -1,7 +1,8 @@
 """The effect of events on the legs of a trigger, and whether a trigger is met.
 
-A leg that was met stays met (it *latches*) until a run consumes it. The last event decides: it
-must have touched the part of the trigger that is met. So in `any_of(all_of(a, b), all_of(c, d))` an
+A leg that was met stays met (it *latches*) until a run or a timeout clears it; an `EventTrigger` is
+met as long as its event is alive. A trigger fires only if the last event touched the part of the
+trigger that is met. So in `any_of(all_of(a, b), all_of(c, d))` an
 event for c does not cause a run because a and b are still alive.
 """
 

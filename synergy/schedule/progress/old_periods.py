@@ -1,13 +1,14 @@
 """The limit for ends of old periods: a timetable extended by years does not flood a schedule.
 
 A period is *recent* if it is one of the newest `RECENT` periods of its process (or of the newest
-`catchup_max`, if that is more), and *old* otherwise. Ends of recent periods are bounded by time,
-and always count. Of old periods at most `catchup_max` ends count within `SPAN`, from the first of
-them on; of those that ended together, the newest. First ends and repetitions have separate limits,
-so that a single reprocessed old period counts while a timetable extended by years is processed.
+`catchup_max`, if that is more; with `time_grouping`, that many groups), and *old* otherwise. Ends
+of recent periods always count: time alone limits their number. Of old periods at most `catchup_max`
+ends count within `SPAN`, from the first of them on; of those that ended together, the newest. First
+ends and repetitions have separate limits, so that a single reprocessed old period counts while a
+timetable extended by years is processed.
 
-An end beyond the limit touches no leg of the trigger, but is recorded: all those of a decision that
-ended alike have one record with their number and range.
+An end beyond the limit has no effect on the trigger, but is recorded: periods of one decision that
+ended alike share one record, with their number and range.
 """
 
 from __future__ import annotations
@@ -131,7 +132,7 @@ def _unseen(progress: ProgressState, one: Ended) -> Range:
 def _kept(
     definition: Definition, progress: ProgressState, concerned: Sequence[_Concerned], now: datetime
 ) -> tuple[dict[int, list[int]], OldPeriods | None]:
-    """The old periods that count, by entry, and the updated numbers."""
+    """The old periods that count, by journal entry, and the new numbers for the limit."""
     old = progress.old
     if old is not None and now >= old.since + SPAN:
         old = None

@@ -21,7 +21,7 @@ from synergy.schedule.format.literals import readable_duration
 from synergy.schedule.progress import event_lifetime, event_matching
 from synergy.schedule.progress.state import Made, Occurrence, ProgressState, Step
 
-NAMED = 100  # events that are named as the cause of a run, the newest; all are counted
+NAMED = 100  # the newest events are named in the cause of a run; all events are counted
 
 _ENDED = ("process", "status", "timeperiod", "start", "end", "generation")
 
@@ -133,7 +133,7 @@ def _having_run(definition: Definition, progress: ProgressState, now: datetime) 
 def _emptied(definition: Definition, progress: ProgressState, now: datetime) -> ProgressState:
     """The progress after everything collected was consumed; events with a lifetime are kept.
 
-    Due times are consumed too, even if the clock was set back before them.
+    Due times are consumed too, even those that lie ahead because the clock was set back.
     """
     kept = {path: progress.met[path] for path, _ in _lifetimes(definition) if path in progress.met}
     due = [

@@ -20,8 +20,9 @@ class Occurrence:
 
     `stream` is where `seq` counts: `events`, or the `journal` for ended runs and jobs. `part`
     numbers the occurrences of one entry: a journal entry of neighbouring jobs is one occurrence for
-    each job, parts 0, 1, ... in order. `at` is the event's own timestamp. `partitions` belongs to
-    PARTITION; the other fields to ended runs and jobs, and `generation`, else 0, to jobs alone.
+    each job, parts 0, 1, ... in order. `at` is the event's own timestamp, or the time of the
+    entry. `partitions` belongs to events of type PARTITION, the fields after it to ended runs and
+    jobs; `generation` is 0 except for jobs.
     """
 
     stream: str
@@ -100,8 +101,9 @@ class ProgressState:
     was created at, 1 unless the name was used before. `last_due` is the last processed due time, or
     `begun`; it never goes back. `met` is the state of the trigger's leaves by path, and
     `emptied_at` when that was last cleared: by a run, by a timeout, or at the beginning. `done` are
-    the paths of one-off legs that were due. `last_execution` is the timestamp of the event that
-    last ran a schedule of events with lifetimes; `last_run_at` is when a run was last made.
+    the paths of one-off legs that were due, and `first` after the run of `first_run: immediately`.
+    `last_execution` is the timestamp of the event that last ran a schedule of events with
+    lifetimes; `last_run_at` is when a run was last made.
     `seen_events` and `seen_journal` are the numbers of the newest occurrences that counted;
     `seen_part` is the part of that journal entry, None for all of it. `old` counts ends of old
     periods.
@@ -170,7 +172,7 @@ class ProgressState:
 
     @classmethod
     def from_json(cls, data: Mapping[str, object]) -> ProgressState:
-        """The progress in a value of `to_json`; raises KeyError, TypeError or ValueError."""
+        """The progress in a value of `to_json`; others raise KeyError, TypeError or ValueError."""
         return cls(
             begun=_instant(data["begun"]),
             version=_number(data["version"]),

@@ -6,7 +6,8 @@ Where a store cannot write them together the runs are written first: their keys 
 cause alone, so a decision that is repeated finds the runs that it made before.
 
 - `due:<instant>` is the run, or the record, of a due time. A version of a schedule above the
-  first has `due:<instant>/<version>` for a `once`, which runs once a version, past or not.
+  first has `due:<instant>/<version>` for a `once`. A new version runs a past `once` again, unless
+  the same `once` ran in the version before (`due_times.legs_done`).
 - `first` is the run of `first_run: immediately`, once in the life of a schedule:
   `first/<version>` in a life that began at a later version than the first.
 - `events:<number>` is the run of a job that events triggered; the number is that of the
@@ -59,7 +60,7 @@ def begin(
     """The first step of a schedule that is created, edited or enabled; it ignores earlier events.
 
     `seen_events` and `seen_journal` are the newest numbers. Runs that are due immediately (a first
-    run, a past `once`) are made, unless they are `done` (`turns_had`).
+    run, a past `once`) are made, unless they are `done` (`legs_done`).
     """
     progress = ProgressState(
         begun=now,
@@ -106,7 +107,7 @@ def take(
 
 
 def wake_at(definition: Definition, progress: ProgressState) -> datetime | None:
-    """The next instant at which time alone has an effect; past if there is more to do; None: never.
+    """The next instant at which time alone has an effect, in the past if that is due; None: never.
 
     It does not depend on the clock, which may be wrong.
     """

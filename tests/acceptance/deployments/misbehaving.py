@@ -157,7 +157,7 @@ class Misbehaving(Worker):
 class Dying(Worker):
     """Kills its process in the first hour; writes a row in all others."""
 
-    reason = "its worker is gone, 2 times"
+    reason = "failed 2 times; last: its worker is gone"
 
     def work(self, task: Task) -> object:
         if task.timeperiod == START:

@@ -37,7 +37,7 @@ def test_a_check_names_states_that_do_not_end_a_job(project: Path) -> None:
     fields = "schedule_name='s', process='Report', trigger=timetable('Daily', ['procesed'])"
     declare(project, f"schedule_context = {{'s': schedule_context_entry({fields})}}")
     (mistake,) = checked(project).mistakes
-    assert mistake.endswith("procesed is no end of a job: did you mean processed?")
+    assert mistake.endswith("procesed is not a final state of a job: did you mean processed?")
 
 
 def test_schedules_are_kept_in_their_canonical_form(project: Path) -> None:

@@ -112,6 +112,13 @@ def test_the_store_may_be_a_database(project: Path, url: str) -> None:
     assert settings.store_file is None
 
 
+@pytest.mark.parametrize(("text", "user"), [("", None), ("root", 0), ("101", 101)])
+def test_the_user_of_a_proxy_is_a_name_or_a_number(
+    project: Path, text: str, user: int | None
+) -> None:
+    assert load(project, {"SYNERGY_MX_PROXY_USER": text}).mx_proxy_user == user
+
+
 def test_the_names_of_mx_are_separated_by_commas(project: Path) -> None:
     assert load(project).mx_names == ()
     environ = {"SYNERGY_MX_NAMES": " ops.example.com,10.1.2.3 ,"}

@@ -79,7 +79,7 @@ def only_mistake(project: Path, **environ: str) -> str:
         ("SYNERGY_MX_SESSION_IDLE", "721", "expected minutes"),
         ("SYNERGY_MX_SESSION_IDLE", "30m", "expected minutes"),
         ("SYNERGY_MX_USERS_FILE", "~nobody-of-that-name/x", "cannot be resolved"),
-        ("SYNERGY_MX_PROXY_USER", "no-such-user", "expected a user of this machine"),
+        ("SYNERGY_MX_PROXY_USER", "no-such-user", "expected a user, such as www-data"),
         ("SYNERGY_MX_NAMES", "a.example.com, http://b", "'http://b': expected the name of a host"),
         ("SYNERGY_MX_NAMES", "a:5000", "without port"),
         ("SYNERGY_DEMO_STREAM", "of", "expected on or off"),

@@ -93,7 +93,7 @@ TIMES = [
     (cron("* * * *"), "cron has five fields (Unix)"),
     (cron("0 0 30 2 *"), "month 2 has no day 30"),
     (cron("0 0 L * *"), "'L' in the day of month is Quartz"),
-    (cron("0 0 0 ? * ?"), "exactly one of day of month and day of week is '?'"),
+    (cron("0 0 0 ? * ?"), "exactly one of day of month and day of week must be '?'"),
     (cron("0 0 0 ? * MON 1969"), "the year must be 1970 to 2099"),
     (cron(0), "cron: expected a cron line such as '0 2 * * *' in quotes, not the number 0"),
     (cron([]), "cron: there is nothing in it"),
@@ -133,24 +133,27 @@ EVENTS = [
     (on({"program": "Agent"}), "Agent is a daemon, which never ends"),
     (
         on({"program": {"process": "Daily", "statuses": ["canceled"]}}),
-        "program: statuses: canceled is no end of a job",
+        "program: statuses: canceled is not a final state of a job",
     ),
-    (on({"program": {"process": "Report", "statuses": "skiped"}}), "skiped is no end of a run"),
+    (
+        on({"program": {"process": "Report", "statuses": "skiped"}}),
+        "skiped is not a final state of a run",
+    ),
     (on({"program": {"process": "Report", "statuses": []}}), "program: statuses: expected a list"),
     (on({"timetable": "Report"}), "Report has no timetable: expected a managed process"),
     (on({"timetable": "Dayly"}), "timetable: process: unknown process Dayly: did you mean Daily?"),
     (
         on({"timetable": {"process": "Daily", "statuses": ["procesed"]}}),
-        "timetable: statuses: procesed is no end of a job: did you mean processed?",
+        "timetable: statuses: procesed is not a final state of a job: did you mean processed?",
     ),
     (
         on({"timetable": {"process": "Daily", "statuses": "given up"}}),
-        "given up is no end of a job: did you mean given_up?",
+        "given up is not a final state of a job: did you mean given_up?",
     ),
     (
         on({"timetable": {"process": "Daily", "statuses": ["canceled"]}}),
-        "timetable: statuses: canceled is no end of a job: expected one of failed, given_up, "
-        "noop, processed, skipped",
+        "timetable: statuses: canceled is not a final state of a job: expected one of failed, "
+        "given_up, noop, processed, skipped",
     ),
     (
         on({"timetable": {"process": "Daily", "statuses": []}}),
@@ -327,7 +330,7 @@ def test_a_reference_to_an_invalid_process_is_not_reported_again() -> None:
 
 def test_without_processes_no_reference_is_checked() -> None:
     assert read({**WORKER, "trigger": {"program": "Any"}}, Known()).name == "s"
-    with pytest.raises(InvalidDefinition, match="lost is no end of a run"):
+    with pytest.raises(InvalidDefinition, match="lost is not a final state of a job or a run"):
         read({**WORKER, "trigger": {"program": {"process": "Any", "statuses": ["lost"]}}}, Known())
 
 
