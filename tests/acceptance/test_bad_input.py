@@ -159,8 +159,8 @@ def sessions(home):
 @pytest.mark.parametrize(
     ("name", "content", "reason"),
     [
-        ("binary", bytes(range(256)) * 4096, "none of its lines is one"),
-        ("one-long-line", b"x" * 1_000_000, "none of its lines is one"),
+        ("binary", bytes(range(256)) * 4096, "none of its lines can be parsed"),
+        ("one-long-line", b"x" * 1_000_000, "none of its lines can be parsed"),
         ("not-gzipped.gz", b"not gzipped\n", "cannot be read any further"),
     ],
 )
