@@ -101,9 +101,11 @@ class Services:
 
     def audit(self, progress: Progress) -> Audit:
         """Accounts for every closed period; stores the result for verdicts."""
+        from synergy.cli import output
         from synergy.commands.audits import audited
 
-        return audited(self.store, self.reads.audit, self.project.settings.clock, progress)
+        clock = self.project.settings.clock
+        return audited(self.store, self.reads.audit, clock, progress, output.warn)
 
     def managed(self, name: str) -> ManagedProcess:
         """A process of the timetable; raises NotFound."""

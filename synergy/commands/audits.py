@@ -9,6 +9,7 @@ from datetime import datetime
 import orjson
 
 from synergy.clock import Clock
+from synergy.errors import StorageUnavailable
 from synergy.names import LAST_AUDIT
 from synergy.queries.timetable.audit import LATE, Audit
 from synergy.queries.timetable.last_audit import LastAudit, last_audit
@@ -38,10 +39,17 @@ def _missing(found: Audit) -> int:
 
 
 def audited(
-    store: Store, make: Callable[[Progress], Audit], clock: Clock, progress: Progress
+    store: Store,
+    make: Callable[[Progress], Audit],
+    clock: Clock,
+    progress: Progress,
+    warn: Callable[[str], None],
 ) -> Audit:
-    """Makes an audit and stores its result."""
+    """Makes an audit and stores its result; warns if the store can only be read now."""
     began = clock.monotonic()
     found = make(progress)
-    store_audit(store, found, clock.now(), clock.monotonic() - began)
+    try:
+        store_audit(store, found, clock.now(), clock.monotonic() - began)
+    except StorageUnavailable as error:
+        warn(f"the result was not stored, so that verdicts go on with the one before: {error}")
     return found

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
+import apsw
 import pytest
 
+from synergy.clock import SystemClock
+from synergy.commands.audits import audited
 from synergy.lifecycle.legal_moves import JobMove
 from synergy.lifecycle.state_changes import move_job
 from synergy.model.job import JobState
-from synergy.queries.timetable.audit import audit
+from synergy.queries.timetable.audit import Audit, audit
+from synergy.storage.sqlite import SqliteStore, writer_gate
 from tests.deployments import HOURLY, a_deployment, a_process
 from tests.service.scheduler_harness import OPERATOR, SchedulerHarness
 
@@ -51,3 +57,18 @@ def test_a_period_that_is_moved_while_the_audit_looks_is_explained(catching_up):
     before = catching_up.timetable()
     catching_up.schedule()
     assert audit(catching_up.store, before, now).unexplained == ()
+
+
+def test_an_audit_that_cannot_be_stored_is_made_and_warns(tmp_path, monkeypatch):
+    monkeypatch.setattr(writer_gate, "LOCK_SECONDS", 0.01)
+    path = tmp_path / "synergy.db"
+    with (
+        closing(SqliteStore.open(path)) as store,
+        closing(apsw.Connection(str(path))) as writer,
+    ):
+        writer.execute("BEGIN IMMEDIATE")
+        warnings = []
+        clean = Audit(0, 0, 0, ())
+        found = audited(store, lambda _: clean, SystemClock(), lambda _d, _t: None, warnings.append)
+    assert found is clean
+    assert "was not stored" in warnings[0]

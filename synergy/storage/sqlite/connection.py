@@ -8,6 +8,7 @@ from pathlib import Path
 import apsw
 
 from synergy.errors import StorageUnavailable
+from synergy.storage.sqlite.write_ahead_log import CHECKPOINT_PAGES
 from synergy.storage.sqlite.writer_gate import Patience
 
 _FULL = 2  # how SQLite reports synchronous=FULL
@@ -17,8 +18,8 @@ _PRAGMAS: dict[str, int | str] = {
     "mmap_size": 0,
     "temp_store": "memory",
     "cache_size": -8_000,  # KiB
-    "wal_autocheckpoint": 2_000,  # pages
-    "journal_size_limit": 64 << 20,  # bytes; a log that a long write made larger is truncated
+    "wal_autocheckpoint": CHECKPOINT_PAGES,
+    "journal_size_limit": 16 << 20,  # bytes; a log that a long write made larger is truncated
 }
 
 

@@ -21,6 +21,7 @@ from synergy.storage.sqlite.columns import Bindings, Row, fetch, fetch_one, plac
 from synergy.storage.sqlite.connection import open_connection, stepping
 from synergy.storage.sqlite.faults import Translating
 from synergy.storage.sqlite.queries import queries
+from synergy.storage.sqlite.write_ahead_log import LogLimit
 from synergy.storage.sqlite.writer_gate import Gate, Patience
 
 OLDEST_SQLITE = (3, 51, 3)  # before it, several writers in WAL mode may corrupt the file
@@ -46,7 +47,9 @@ class Session:
         self.connection = connection
         self.gate = gate
         self.patience = Patience()
-        connection.set_busy_handler(stepping(self.patience))
+        waits = stepping(self.patience)
+        connection.set_busy_handler(waits)
+        connection.set_wal_hook(LogLimit(waits))
         self.writing = False
         self.failed = False
         self._after: list[Callable[[], None]] = []

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from pathlib import Path
 from typing import Self
 
@@ -41,7 +41,7 @@ from synergy.storage.sqlite.runs import SqliteRuns
 from synergy.storage.sqlite.schedules import SqliteSchedules
 from synergy.storage.sqlite.transfer import SqliteTransfer
 from synergy.storage.sqlite.units import SqliteUnits
-from synergy.storage.sqlite.writer_gate import Gate, Patience
+from synergy.storage.sqlite.writer_gate import Gate
 
 MEMORY = ":memory:"
 CHECK_LIMIT = 2.0  # seconds that a start spends on checking the file after a crash
@@ -102,13 +102,13 @@ class SqliteStore:
         log = Path(f"{path}-wal")
         opening = Gate(path)
         try:
-            opening.enter(Patience())
-            _make_private(path)
-            crashed = opening.is_alone() and log.exists() and log.stat().st_size > 0
-            database = Database(path)
-            with database.on_its_own(creates=True) as connection:
-                schema.prepare(connection, database.place)
-                opening.leave()
+            with ExitStack() as stack:
+                with opening.opening():
+                    _make_private(path)
+                    crashed = opening.is_alone() and log.exists() and log.stat().st_size > 0
+                    database = Database(path)
+                    connection = stack.enter_context(database.on_its_own(creates=True))
+                    schema.prepare(connection, database.place)
                 if crashed:
                     _check_file(connection, database.place)
         except BaseException:

@@ -22,6 +22,9 @@ class SqliteFacts:
         self._database.execute(_SQL["set"], (name, value))
 
     def set_default(self, name: str, value: str) -> str:
+        found = self.get(name)
+        if found is not None:
+            return found
         with self._database.writing() as connection:
             connection.execute(_SQL["set_default"], (name, value))
             return str(connection.execute(_SQL["get"], (name,)).get)

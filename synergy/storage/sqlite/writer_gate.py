@@ -6,8 +6,9 @@ compiled into the Unix driver.) A writer therefore passes a *gate*: it holds the
 SQLite's lock, and the previous holder of that lock queues behind it. The gate is only for fairness;
 SQLite's lock remains the protection.
 
-The same file shows whether another opening uses the store, which distinguishes a store in use from
-one left behind by a crash.
+The same file makes processes that open the store take turns, and shows whether another opening uses
+the store, which distinguishes a store in use from one left behind by a crash. Opening does not pass
+the gate: a store can be opened and read while a writer is stuck.
 
 Both are locks of the open file: the kernel releases them with the process, and other openings of
 the same file in this process do not affect them.
@@ -20,6 +21,8 @@ import os
 import struct
 import threading
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from synergy import private_files
@@ -29,7 +32,7 @@ from synergy.errors import StorageUnavailable
 LOCK_SECONDS = 5.0  # the longest wait for a lock
 STEP = 0.0003  # seconds between two tries
 
-_GATE, _OPENERS = 0, 1  # the bytes of the file that are locked
+_GATE, _OPENERS, _OPENING = 0, 1, 2  # the bytes of the file that are locked
 _clock = SystemClock()
 _pause = threading.Event()  # never set: waiting on it is a pause
 
@@ -70,15 +73,19 @@ class Gate:
 
     def enter(self, patience: Patience) -> None:
         """Waits for the gate; raises StorageUnavailable after `LOCK_SECONDS`."""
-        while not self._lock(fcntl.F_WRLCK, _GATE):
-            if not patience.step():
-                raise StorageUnavailable(
-                    f"{self._path}: another process has kept others from writing for "
-                    f"{LOCK_SECONDS:g} s; is one stopped, or its disk hung?"
-                )
+        self._take(_GATE, patience, "writing")
 
     def leave(self) -> None:
         self._lock(fcntl.F_UNLCK, _GATE)
+
+    @contextmanager
+    def opening(self) -> Iterator[None]:
+        """Waits until no other process opens the store; raises as `enter` does."""
+        self._take(_OPENING, Patience(), "opening the store")
+        try:
+            yield
+        finally:
+            self._lock(fcntl.F_UNLCK, _OPENING)
 
     def is_alone(self) -> bool:
         """Whether no other opening has the store open; from now on, this one counts as well."""
@@ -89,6 +96,14 @@ class Gate:
     def close(self) -> None:
         """Closes the file; may be repeated. A gate without references closes by itself."""
         self._close()
+
+    def _take(self, byte: int, patience: Patience, activity: str) -> None:
+        while not self._lock(fcntl.F_WRLCK, byte):
+            if not patience.step():
+                raise StorageUnavailable(
+                    f"{self._path}: another process has kept others from {activity} for "
+                    f"{LOCK_SECONDS:g} s; is one stopped, or its disk hung?"
+                )
 
     def _lock(self, kind: int, byte: int) -> bool:
         request = struct.pack("hhqqi", kind, os.SEEK_SET, byte, 1, 0)

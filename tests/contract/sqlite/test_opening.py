@@ -15,6 +15,7 @@ from synergy.errors import StorageUnavailable
 from synergy.model.unit_of_work import Hint
 from synergy.storage.instants import instant, micros
 from synergy.storage.sqlite import SqliteStore, filesystem, schema
+from synergy.storage.sqlite.writer_gate import Gate, Patience
 from tests.contract.concurrency import in_processes
 from tests.factories import NOW
 
@@ -191,3 +192,15 @@ def test_a_connection_that_can_only_read_is_replaced_after_a_refused_write(
     thread.start()
     thread.join()
     assert (found, opened.facts.get("a")) == (["1", "1"], "4")
+
+
+def test_a_store_is_opened_and_read_while_a_writer_is_stuck(path: Path) -> None:
+    with closing(SqliteStore.open(path)) as store:
+        store.facts.set("a", "1")
+    with closing(apsw.Connection(str(path))) as writer, closing(Gate(path)) as gate:
+        writer.execute("BEGIN IMMEDIATE")
+        gate.enter(Patience())
+        with closing(SqliteStore.open(path, create=False)) as store:
+            assert store.facts.get("a") == "1"
+            assert store.facts.set_default("a", "2") == "1"
+            assert store.status().rows["unit"] == 0
