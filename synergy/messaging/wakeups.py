@@ -7,7 +7,8 @@ so waiting code also checks at intervals.
 
 Across processes, waiters are socket files in one directory. They are reached through the
 directory's descriptor, because the path of a socket must be short and that of a home need not be.
-The socket file of a killed process is removed by the next process that fails to wake it.
+The socket file of a killed process is removed by the next process that fails to wake it. A waiter
+whose file was deleted makes it again within `LOOK_SECONDS`, also if the directory was deleted.
 
 Waiting and waking happen in the threads of the callers.
 """
@@ -15,6 +16,7 @@ Waiting and waking happen in the threads of the callers.
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import secrets
 import select
@@ -31,8 +33,11 @@ from synergy import private_files
 from synergy.errors import MessagingUnavailable
 from synergy.messaging.protocol import Waiter
 
+LOOK_SECONDS = 5.0  # waiting time after which a waiter looks whether its socket file exists
 _LONGEST = 64  # characters of a topic in a file name: a socket's path has at most 107
 _BYTE = b"!"
+
+log = logging.getLogger(__name__)
 
 
 class Wakeups(Protocol):
@@ -55,9 +60,12 @@ class Wakeup:
     def __init__(
         self, receiver: socket.socket, wake: Callable[[], None], discard: Callable[[], None]
     ) -> None:
-        self._receiver = receiver
         self._wake = wake
         self._discard = discard
+        self._listen(receiver)
+
+    def _listen(self, receiver: socket.socket) -> None:
+        self._receiver = receiver
         self._poll = select.poll()
         self._poll.register(receiver, select.POLLIN)
 
@@ -115,31 +123,31 @@ class SocketWakeups:
     """Wake-ups among all processes that use the same directory."""
 
     def __init__(self, directory: Path) -> None:
+        self._name = directory
         try:
             private_files.make_home_folder(directory)
-            flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-            self._directory = os.open(directory, flags)
+            self._directory = self._opened()
         except OSError as error:
             raise MessagingUnavailable(f"{directory}: {error.strerror}") from error
-        self._name = directory
         self._sender = _socket()
 
     def waiter(self, topic: str) -> Waiter:
         name = f"{_escaped(topic)}.{os.getpid()}.{secrets.token_hex(4)}"
-        receiver = _socket()
         try:
-            receiver.bind(self._path(name))
+            return _FileWakeup(self, name, self.bound(name))
         except OSError as error:
-            receiver.close()
             raise MessagingUnavailable(f"{self._name / name}: {error.strerror}") from error
-        return Wakeup(receiver, lambda: self._send(name), lambda: self._remove(name))
 
     def wake(self, topic: str) -> None:
         prefix = f"{_escaped(topic)}."
         with suppress(OSError):
-            for name in os.listdir(self._directory):
+            names = os.listdir(self._directory)
+            if not names:
+                self._find_directory()
+                names = os.listdir(self._directory)
+            for name in names:
                 if name.startswith(prefix):
-                    self._send(name)
+                    self.send(name)
 
     def close(self) -> None:
         self._sender.close()
@@ -147,20 +155,99 @@ class SocketWakeups:
             os.close(self._directory)
             self._directory = -1
 
-    def _send(self, name: str) -> None:
+    def send(self, name: str) -> None:
+        """Wakes the waiter of this name."""
         try:
             self._sender.sendto(_BYTE, self._path(name))
         except ConnectionRefusedError:
-            self._remove(name)  # its process has ended
+            self.remove(name)  # its process has ended
         except OSError:
             pass  # full: it was woken already; gone: it was closed
 
-    def _remove(self, name: str) -> None:
+    def remove(self, name: str) -> None:
+        """Deletes the socket file of this name."""
         with suppress(OSError):
             os.unlink(name, dir_fd=self._directory)
 
+    def bound(self, name: str) -> socket.socket:
+        """A socket with a new file of this name; raises OSError."""
+        receiver = _socket()
+        try:
+            receiver.bind(self._path(name))
+        except OSError:
+            receiver.close()
+            raise
+        return receiver
+
+    def restored(self, name: str) -> socket.socket | None:
+        """A new socket of this name if its file was deleted; raises OSError if that fails."""
+        self._find_directory()
+        with suppress(FileNotFoundError):
+            os.stat(name, dir_fd=self._directory, follow_symlinks=False)
+            return None
+        return self.bound(name)
+
+    def _find_directory(self) -> None:
+        """Makes the directory again if it was deleted; a home that is missing is not made."""
+        with suppress(FileNotFoundError):
+            if os.path.samestat(self._name.stat(), os.fstat(self._directory)):
+                return
+        private_files.make_home_folder(self._name, with_home=False)
+        found = self._opened()
+        os.dup2(found, self._directory, inheritable=False)
+        os.close(found)
+
+    def _opened(self) -> int:
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+        return os.open(self._name, flags)
+
     def _path(self, name: str) -> str:
         return f"/proc/self/fd/{self._directory}/{name}"
+
+
+class _FileWakeup(Wakeup):
+    """A waiter with a socket file, which it makes again if somebody deleted it."""
+
+    def __init__(self, wakeups: SocketWakeups, name: str, receiver: socket.socket) -> None:
+        super().__init__(receiver, lambda: wakeups.send(name), lambda: wakeups.remove(name))
+        self._wakeups = wakeups
+        self._name = name
+        self._unseen = 0.0  # seconds of waiting since the file was known to exist
+        self._has_failed = False
+
+    def wait(self, timeout: float) -> bool:
+        while True:
+            step = min(timeout, max(LOOK_SECONDS - self._unseen, 0.0))
+            if super().wait(step):
+                self._unseen = 0.0
+                return True
+            timeout -= step
+            self._unseen += step
+            if self._unseen >= LOOK_SECONDS and self._restore():
+                return True  # what came while the file was missing is looked for at once
+            if timeout <= 0.0:
+                return False
+
+    def _restore(self) -> bool:
+        self._unseen = 0.0
+        try:
+            found = self._wakeups.restored(self._name)
+        except OSError as error:
+            if not self._has_failed:
+                log.warning("No wake-ups: %s", error, extra={"event": "wakeups.unavailable"})
+            self._has_failed = True
+            return False
+        self._has_failed = False
+        if found is None:
+            return False
+        log.warning(
+            "The wake-up socket %s was deleted and is made again",
+            self._name,
+            extra={"event": "wakeups.restored"},
+        )
+        self._receiver.close()
+        self._listen(found)
+        return True
 
 
 def _send_byte(sender: socket.socket) -> None:

@@ -202,6 +202,50 @@ def test_waking_does_not_raise_if_the_folder_is_gone(wakeups: SocketWakeups, fol
     waiter.close()
 
 
+def delete(folder: Path, *, with_folder: bool) -> None:
+    for file in folder.iterdir():
+        file.unlink()
+    if with_folder:
+        folder.rmdir()
+
+
+@pytest.mark.parametrize("with_folder", [False, True])
+def test_a_deleted_socket_is_made_again_and_logged(
+    wakeups: SocketWakeups,
+    folder: Path,
+    with_folder: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr("synergy.messaging.wakeups.LOOK_SECONDS", 0.01)
+    with closing(SocketWakeups(folder)) as other, closing(wakeups.waiter("a")) as waiter:
+        delete(folder, with_folder=with_folder)
+        assert waiter.wait(WAIT_SECONDS), "a byte may have been lost meanwhile"
+        assert not waiter.wait(0.05)
+        other.wake("a")
+        assert waiter.wait(0.0)
+        waiter.interrupt()
+        assert waiter.wait(0.0)
+    assert [record.event for record in caplog.records] == ["wakeups.restored"]  # type: ignore[attr-defined]
+    assert list(folder.iterdir()) == []
+
+
+def test_a_socket_that_cannot_be_made_again_is_logged_once(
+    wakeups: SocketWakeups,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr("synergy.messaging.wakeups.LOOK_SECONDS", 0.01)
+    with closing(wakeups.waiter("a")) as waiter:
+        delete(folder, with_folder=True)
+        folder.write_text("in its place")
+        assert not waiter.wait(0.05)
+        assert [record.event for record in caplog.records] == ["wakeups.unavailable"]  # type: ignore[attr-defined]
+        folder.unlink()
+        assert waiter.wait(WAIT_SECONDS)
+
+
 def test_a_wait_does_not_poll(wakeups: SocketWakeups) -> None:
     """A second of waiting costs next to no processor time."""
     with closing(wakeups.waiter("a")) as waiter:
