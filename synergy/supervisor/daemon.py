@@ -12,6 +12,7 @@ import sys
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import NoReturn
 
 from synergy import private_files
@@ -37,11 +38,15 @@ from synergy.supervisor.start_report import (
 )
 from synergy.supervisor.supervisor import Supervisor
 
+SPACE = 8 << 20  # bytes that a start needs: the store of an empty timetable, its log, log files
+
 logger = logging.getLogger(__name__)
 
 
 def run_foreground(config: SupervisorConfig, watcher: Watcher) -> StartReport:
     """Supervises in this process until SIGTERM, SIGINT or SIGHUP; returns when all has ended."""
+    if home_lock.holder(config.home) is None and (lack := _lack_of_space(config.home)):
+        return lack
     return _supervise(config, lambda pid: None, watcher, lambda: None)
 
 
@@ -53,10 +58,11 @@ def start_detached(
     The caller must have no threads, and neither store nor bus open: they would not survive the
     fork. After `timeout` seconds it returns although the start goes on.
     """
-    running = home_lock.holder(config.home)
-    if running is not None:
-        return StartReport(Outcome.ALREADY_RUNNING, running.pid)
+    if home_lock.holder(config.home) is not None:
+        return _running_already(config)
     private_files.make_home_folder(config.home / "logs")
+    if lack := _lack_of_space(config.home):
+        return lack
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -76,16 +82,48 @@ def _supervise(
     watcher: Watcher,
     settled: Callable[[], None],
 ) -> StartReport:
-    held = HomeLock(config.home)
+    held = HomeLock(config.home, config.box)
     if not held.acquire():
-        running = home_lock.holder(config.home)
-        return StartReport(Outcome.ALREADY_RUNNING, running.pid if running else None)
+        return _running_already(config)
     try:
         config.open_logs()
         began(os.getpid())
         return _supervise_locked(config, held, watcher, settled)
     finally:
         held.release()
+
+
+def _running_already(config: SupervisorConfig) -> StartReport:
+    """Nothing to do; refused if the home has the supervisor of another box."""
+    running = home_lock.holder(config.home)
+    pid = running.pid if running else None
+    box = home_lock.holder_box(config.home)
+    if box in {"", config.box}:
+        return StartReport(Outcome.ALREADY_RUNNING, pid)
+    return StartReport(
+        Outcome.REFUSED,
+        reason=f"{config.home} has the supervisor of box {box} (pid {pid}), and this start is for "
+        f"box {config.box}: set SYNERGY_BOX_ID={box}, or SYNERGY_HOME to a home of its own",
+    )
+
+
+def _lack_of_space(home: Path) -> StartReport | None:
+    """Why nothing can be started on this disk; None if it has room."""
+    probe = home / "run" / "space"
+    private_files.make_home_folder(probe.parent)
+    handle = private_files.open_file(probe, os.O_WRONLY | os.O_CREAT)
+    try:
+        os.posix_fallocate(handle, 0, SPACE)
+    except OSError as error:
+        return StartReport(
+            Outcome.UNREACHABLE,
+            reason=f"{home}: {error.strerror}: a start needs {SPACE >> 20} MiB; free some, or set "
+            "SYNERGY_HOME to a home on another disk",
+        )
+    finally:
+        os.close(handle)
+        probe.unlink()
+    return None
 
 
 def _supervise_locked(

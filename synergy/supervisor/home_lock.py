@@ -1,7 +1,8 @@
 """One supervisor for one home: a lock file, locked while the supervisor runs.
 
-Only the lock counts; the file's content, the holder's incarnation, is for other processes that
-want to signal it. The kernel releases the lock when its holder ends for any reason.
+Only the lock counts. The file's content is for other processes: the holder's incarnation, by which
+they can signal it, and the id of its box. The kernel releases the lock when its holder ends for any
+reason.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ class HomeLock:
     if it did not release the lock; it has ended.
     """
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, box: str = "") -> None:
         self._path = _path(home)
+        self._box = box
         self._fd: int | None = None
         self.holder = ""
         self.predecessor = ""
@@ -37,10 +39,11 @@ class HomeLock:
         except BlockingIOError:
             os.close(fd)
             return False
-        self.predecessor = os.pread(fd, 4096, 0).decode(errors="replace")
+        before = os.pread(fd, 4096, 0).decode(errors="replace")
+        self.predecessor = before.partition("\n")[0]
         self.holder = str(identity.incarnation())
         os.ftruncate(fd, 0)
-        os.pwrite(fd, self.holder.encode(), 0)
+        os.pwrite(fd, f"{self.holder}\n{self._box}".encode(), 0)
         self._fd = fd
         return True
 
@@ -64,14 +67,25 @@ class HomeLock:
 
 def holder(home: Path) -> Incarnation | None:
     """The supervisor of this home; None if none runs."""
-    try:
-        with open(_path(home), opener=private_files.open_file) as file:
-            found = identity.parse(file.read())
-    except FileNotFoundError:
-        return None
+    found = identity.parse(_content(home)[0])
     if found is None or found.boot != identity.boot_id() or found.is_provably_dead:
         return None
     return found
+
+
+def holder_box(home: Path) -> str:
+    """The box whose supervisor has, or last had, this home; "" if that is unknown."""
+    return _content(home)[1]
+
+
+def _content(home: Path) -> tuple[str, str]:
+    """What the file says: the incarnation of the holder, and its box."""
+    try:
+        with open(_path(home), opener=private_files.open_file) as file:
+            incarnation, _, box = file.read().partition("\n")
+    except FileNotFoundError:
+        return "", ""
+    return incarnation, box
 
 
 def _path(home: Path) -> Path:

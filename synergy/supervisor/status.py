@@ -53,6 +53,8 @@ def status(home: Path, store: Store, box: str, deployment: Deployment) -> Superv
     Raises StorageUnavailable. The processes of another machine are shown as reported.
     """
     running = home_lock.holder(home)
+    if home_lock.holder_box(home) not in {"", box}:
+        running = None  # the supervisor of another box
     processes = tuple(_process(observed) for observed in store.boxes.observed(box))
     return SupervisorStatus(
         box=box,

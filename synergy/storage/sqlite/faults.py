@@ -17,7 +17,7 @@ _ADVICE: dict[type[apsw.Error], str] = {
     apsw.BusyError: "{place} is locked by another process ({error})",
     apsw.LockedError: "{place} is locked by another connection ({error})",
     apsw.FullError: "no space is left to write {place}: free some, and work resumes by itself",
-    apsw.IOError: "reading or writing {place} failed ({error}): look at the disk",
+    apsw.IOError: "reading or writing {place} failed ({error}): look at the disk and at its space",
     apsw.CorruptError: _DAMAGED,
     apsw.NotADBError: _DAMAGED,
     apsw.FormatError: _DAMAGED,

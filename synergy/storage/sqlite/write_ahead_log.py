@@ -12,7 +12,7 @@ from contextlib import suppress
 import apsw
 
 CHECKPOINT_PAGES = 2_000  # from this length on, commits copy the log into the file
-RESTART_PAGES = 8_000  # from this length on, a writer waits for readers and truncates the log
+RESTART_PAGES = 4_000  # from this length on, a writer waits for readers and truncates the log
 READERS_WAIT = 100  # milliseconds of that wait; a longer reader is waited for later
 
 

@@ -140,9 +140,9 @@ def a_deployment(programs, instances=1):
     )
 
 
-def a_config(home, programs, clock=None, instances=1, timing=None, connect=None):
+def a_config(home, programs, clock=None, instances=1, timing=None, connect=None, box=BOX):
     return SupervisorConfig(
-        box=BOX,
+        box=box,
         home=home,
         directory=home,
         deployment=a_deployment(programs, instances),
@@ -210,6 +210,7 @@ def _main(verb, home):
         instances=settings.get("instances", 1),
         timing=Timing(grace=settings.get("grace", 5.0), ready_after=2.0),
         connect=_unreachable if settings.get("unreachable") else None,
+        box=settings.get("box", BOX),
     )
     if settings.get("broken"):
         config = replace(config, open_logs=_break)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -236,6 +237,35 @@ def test_a_foreground_supervisor_under_nohup_ignores_a_hangup(home):
     process.send_signal(signal.SIGTERM)
     assert report_of(process)["outcome"] == "stopped"
     assert marked(home) == set()
+
+
+def test_a_start_for_another_box_on_a_running_home_is_refused(home):
+    declare(home, programs={"A": SLEEPS})
+    report = start(home)
+    declare(home, box="other", programs={"A": SLEEPS})
+
+    refused = start(home)
+
+    assert refused["outcome"] == "refused"
+    assert f"has the supervisor of box {BOX} (pid {report['pid']})" in refused["reason"]
+    assert "start is for box other" in refused["reason"]
+    with closing(FragileStore(home)) as store:
+        assert not status(home, store, "other", Deployment({}, {})).running
+        assert status(home, store, BOX, Deployment({}, {})).running
+
+
+def test_a_start_without_room_on_the_disk_says_so(home):
+    declare(home, programs={"A": SLEEPS})
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, limits[1]))  # inherited by the start
+    try:
+        report = start(home)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+    assert report["outcome"] == "unreachable"
+    assert "needs 8 MiB; free some" in report["reason"]
+    assert not (home / "run" / "space").exists()
 
 
 def test_a_supervisor_whose_home_is_removed_ends_with_all_it_runs(home):
