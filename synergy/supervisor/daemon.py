@@ -38,7 +38,7 @@ from synergy.supervisor.start_report import (
 )
 from synergy.supervisor.supervisor import Supervisor
 
-SPACE = 8 << 20  # bytes that a start needs: the store of an empty timetable, its log, log files
+SPACE = 16 << 20  # bytes that a start needs: a small store, its write-ahead log, log files
 
 logger = logging.getLogger(__name__)
 

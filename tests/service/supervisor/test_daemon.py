@@ -264,7 +264,7 @@ def test_a_start_without_room_on_the_disk_says_so(home):
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
     assert report["outcome"] == "unreachable"
-    assert "needs 8 MiB; free some" in report["reason"]
+    assert "needs 16 MiB; free some" in report["reason"]
     assert not (home / "run" / "space").exists()
 
 
