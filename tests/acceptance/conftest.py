@@ -18,9 +18,11 @@ def homes_in(folder):
         made.append(Home(folder / name, **variables))
         return made[-1]
 
-    yield make
-    for home in made:
-        home.end()
+    try:
+        yield make
+    finally:
+        for home in made:
+            home.end()
 
 
 @pytest.fixture

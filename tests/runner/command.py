@@ -34,7 +34,15 @@ _BROWSER = ("tests/mx/browser", "tests/acceptance/browser")
 _BOXES = "tests/acceptance/boxes"
 _FAULTS = tuple(
     f"{_SYSTEMS}/test_{name}.py"
-    for name in ("access_log", "failures", "hangs", "kill", "mx_lives", "schedules")
+    for name in (
+        "access_log",
+        "failures",
+        "hangs",
+        "kill",
+        "mx_lives",
+        "random_faults",
+        "schedules",
+    )
 )
 
 
