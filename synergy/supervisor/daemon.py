@@ -219,13 +219,13 @@ def _stop_on_signals(stop: Stop) -> None:
 def _be_daemon(config: SupervisorConfig, writer: int) -> NoReturn:
     """Supervises as a daemon and never returns into the caller's copy of the program."""
     code = 1
+    pipe = Pipe(writer)
     try:
         _detach(config, writer)
-        pipe = Pipe(writer)
         report = _supervise(config, pipe.began, pipe.changed, pipe.settled)
         pipe.ended(report)
         code = 0 if report.outcome in {Outcome.STOPPED, Outcome.ALREADY_RUNNING} else 1
-    except SynergyError as error:
+    except (SynergyError, OSError) as error:
         pipe.ended(StartReport(Outcome.FAILED, reason=str(error)))
     except BaseException:
         traceback.print_exc()

@@ -8,7 +8,7 @@ import shutil
 import struct
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 SIZE = 96 << 20  # bytes
@@ -47,21 +47,18 @@ class LoopDisk:
 
     @contextmanager
     def full(self) -> Iterator[None]:
-        """Within the block, no byte is free."""
+        """Within the block, no page is free."""
         ballast = self.path / "ballast"
-        with ballast.open("wb") as file:
-            while left := _free(self.path):
-                os.posix_fallocate(file.fileno(), file.tell(), left)
-                file.seek(left, os.SEEK_CUR)
+        with suppress(OSError), ballast.open("wb", buffering=0) as file:
+            while True:
+                file.write(bytes(1 << 20))
+        with suppress(OSError), ballast.open("ab", buffering=0) as file:
+            while True:
+                file.write(bytes(1 << 10))
         try:
             yield
         finally:
             ballast.unlink()
-
-
-def _free(path: Path) -> int:
-    found = os.statvfs(path)
-    return found.f_bavail * found.f_frsize
 
 
 @contextmanager
