@@ -28,6 +28,21 @@ def test_actions_after_a_commit_run_in_order(store: Store) -> None:
     assert calls == [("first", "1"), ("second", "1")]
 
 
+def test_an_action_that_raises_keeps_no_other_from_being_called(store: Store) -> None:
+    calls = []
+
+    def write(batch: Batch) -> None:
+        store.facts.set("a", "1")
+        batch.after_commit(lambda: calls.append("first"))
+        batch.after_commit(lambda: 1 // 0)
+        batch.after_commit(lambda: calls.append("last"))
+
+    with pytest.raises(ZeroDivisionError), store.batch() as batch:
+        write(batch)
+    assert calls == ["first", "last"]
+    assert store.facts.get("a") == "1"
+
+
 def test_actions_after_a_commit_may_write_in_their_own_batch(store: Store) -> None:
     calls = []
 

@@ -20,6 +20,7 @@ from pymongo.errors import BulkWriteError, DuplicateKeyError, PyMongoError
 
 from synergy.errors import ConfigurationError, StorageUnavailable
 from synergy.runtime.masking import mask
+from synergy.storage.after_commit import call_all
 from synergy.storage.mongodb.faults import duplicate, translated
 from synergy.storage.mongodb_url import MongoUrl
 
@@ -146,8 +147,7 @@ class Database:
             self._undo(batch)
             raise
         self._own.batch = None
-        for act in batch.after:
-            act()
+        call_all(batch.after)
 
     def at_end(self, done: Callable[[], object], undone: Callable[[], object]) -> None:
         """Calls `done` after this thread's batch, or `undone` if it fails.

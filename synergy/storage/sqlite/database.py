@@ -17,6 +17,7 @@ from weakref import WeakSet
 import apsw
 
 from synergy.errors import StorageUnavailable
+from synergy.storage.after_commit import call_all
 from synergy.storage.sqlite.columns import Bindings, Row, fetch, fetch_one, place
 from synergy.storage.sqlite.connection import open_connection, stepping
 from synergy.storage.sqlite.faults import Translating
@@ -187,8 +188,7 @@ class Database:
                 session.rollback()
                 self._drop_if_read_only(session)
                 raise
-        for act in after:
-            act()
+        call_all(after)
 
     @contextmanager
     def on_its_own(self, *, creates: bool = False) -> Iterator[apsw.Connection]:
