@@ -22,7 +22,7 @@ Events. The first that concerns a leg opens the collecting job, the others exten
 trigger is met, the job becomes a run, and everything collected is consumed, surplus included. A run
 by time consumes it too. A job that has collected for as long as the timeout is aborted, with all
 that it collected, or forced to run. Events with a lifetime (`event_lifetime`) are different: they
-expire, and neither open a job nor are consumed.
+expire, and neither open a job nor are consumed. A lone event is a run of its own.
 
 A clock that is set back repeats no run, because the lower bounds of due times never go back.
 """
@@ -122,6 +122,9 @@ def _count(
     now: datetime,
 ) -> Step:
     """The effects of an occurrence on the legs that it concerns, and on the collecting job."""
+    if isinstance(definition.trigger, EventTrigger):  # a lone one: each event is a run of its own
+        alone = replace(progress, met={})
+        return _collect(definition, alone, occurrence, concerned, now, due_at=occurrence.at)
     if not event_lifetime.has_lifetimes_only(definition.trigger):
         return _collect(definition, progress, occurrence, concerned, now, due_at=now)
     if progress.last_execution is not None and occurrence.at <= progress.last_execution:
