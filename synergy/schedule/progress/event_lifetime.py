@@ -6,10 +6,10 @@
 - Last execution: an event that is not later than the one that last ran the schedule has no effect.
 
 A schedule of dependencies, whose leaves are all `EventTrigger` under `all_of`, follows all four
-rules. A lone `EventTrigger` follows the first one only: each matching event is one run, whatever its
-timestamp. In other triggers an `EventTrigger` leg follows the first three, judged at the instant of
-the decision: an arriving event's timestamp, or a due time. The last rule does not apply there: in
-`any_of` an event must be able to run the schedule whatever ran it last.
+rules. A lone `EventTrigger` follows the first one only: each matching event is one run, whatever
+its timestamp. In other triggers an `EventTrigger` leg follows the first three, judged at the
+instant of the decision: an arriving event's timestamp, or a due time. The last rule does not apply
+there: in `any_of` an event must be able to run the schedule whatever ran it last.
 """
 
 from __future__ import annotations
