@@ -25,6 +25,7 @@ from synergy.queries.schedules.redaction import hidden
 from synergy.schedule.check_context import InvalidDefinition, Known
 from synergy.schedule.definition import Definition, Program, Times, WorkerProgram, leaves
 from synergy.schedule.due import require_due
+from synergy.schedule.format.literals import spelled_instant
 from synergy.schedule.format.programs import StoredDelivery
 from synergy.schedule.format.read import read
 from synergy.schedule.format.write import write
@@ -120,9 +121,14 @@ def _never_due(definition: Definition, now: datetime) -> list[str]:
     for _, leaf in leaves(definition.trigger):
         if isinstance(leaf, Times):
             try:
-                require_due(leaf.trigger, zone(definition.zone), now)
+                due = require_due(leaf.trigger, zone(definition.zone), now)
             except InvalidValue as error:
                 mistakes.append(str(error))
+                continue
+            if definition.end is not None and due.at > definition.end:
+                mistakes.append(f"end: '{leaf.trigger}' is not due before it")
+    if definition.end is not None and definition.end <= now:
+        mistakes.append(f"end: {spelled_instant(definition.end)} is past: nothing would be due")
     return mistakes
 
 

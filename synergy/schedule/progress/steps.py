@@ -18,6 +18,9 @@ each is run or recorded as skipped (`catchup`); due times of several legs at the
 one. Within `all_of` a time leg is met once it is due, and only the newest of its due times matters;
 it is no due time of the schedule, and has no record.
 
+A schedule is over after its `end`, and once it has made `max_runs` runs: nothing is due any more,
+and events have no effect.
+
 Events. The first that concerns a leg opens the collecting job, the others extend it; when the
 trigger is met, the job becomes a run, and everything collected is consumed, surplus included. A run
 by time consumes it too. A job that has collected for as long as the timeout is aborted, with all
@@ -82,6 +85,8 @@ def pass_time(definition: Definition, progress: ProgressState, now: datetime) ->
     """
     made: tuple[Made, ...] = ()
     for transition in _BY_TIME:
+        if due_times.is_spent(definition, progress):
+            break
         step = transition(definition, progress, now)
         progress, made = step.progress, (*made, *step.made)
     return Step(progress, made)
@@ -101,9 +106,16 @@ def take(
     }
     if not concerned or progress.has_seen(occurrence):
         return Step(progress)
+    if due_times.is_spent(definition, progress) or _is_after_end(definition, occurrence):
+        return Step(progress)
     timed_out = time_out(definition, progress, now)
     step = _count(definition, timed_out.progress.seeing(occurrence), occurrence, concerned, now)
     return Step(step.progress, (*timed_out.made, *step.made))
+
+
+def _is_after_end(definition: Definition, occurrence: Occurrence) -> bool:
+    received_at = occurrence.received_at or occurrence.at
+    return definition.end is not None and received_at > definition.end
 
 
 def wake_at(definition: Definition, progress: ProgressState) -> datetime | None:
