@@ -96,8 +96,9 @@ def test_what_was_collected_is_dropped_at_the_end(policy):
     assert life.wake_at() == at("02:00") + timedelta(microseconds=1)
     (dropped,) = life.catch_up(at("02:01"))
     assert (dropped.ended_by, dropped.reason) == (
-        RunMove.ABORT, "the schedule ended before it was triggered",
-    )  # fmt: skip
+        RunMove.ABORT,
+        "the schedule ended before it was triggered",
+    )
     assert life.wake_at() is None
 
 

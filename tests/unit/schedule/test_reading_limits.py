@@ -53,8 +53,9 @@ def test_without_them_nothing_is_limited():
 def test_dates_are_sorted_and_counted_once():
     days = ["2026-12-26", "2026-12-25", date(2026, 12, 26)]
     assert read({**BASE, "exclude": days}, Known()).exclude == (
-        date(2026, 12, 25), date(2026, 12, 26),
-    )  # fmt: skip
+        date(2026, 12, 25),
+        date(2026, 12, 26),
+    )
     assert read({**BASE, "exclude": "2026-12-25"}, Known()).exclude == (date(2026, 12, 25),)
 
 
@@ -63,7 +64,7 @@ def test_the_limits_in_words():
     assert summarize(read(of_events, Known())) == (
         "event FILE /a, until 2026-12-31T00:00:00Z, at most 3 runs, one waits during a run, "
         "events join a run that waits, disabled after 2 failures in a row: runs W"
-    )  # fmt: skip
+    )
     some = {"jitter": "5m", "exclude": ["2026-12-25"], "max_runs": 1, "overlap": "cancel_other"}
     assert summarize(read({**BASE, **some, "pause_after_failures": 1}, Known())) == (
         "at 09:00 every day, UTC, up to 5m later, except on 2026-12-25, at most 1 run, "
@@ -86,37 +87,50 @@ NO_DUE_TIMES = (
 @pytest.mark.parametrize(
     ("fields", "mistake"),
     [
-        ({"overlap": "foo"},
-         "overlap: unknown value 'foo': expected one of allow, buffer_all, buffer_one, "
-         "cancel_other, skip"),
+        (
+            {"overlap": "foo"},
+            "overlap: unknown value 'foo': expected one of allow, buffer_all, buffer_one, "
+            "cancel_other, skip",
+        ),
         ({"overlap": "buffer"}, "overlap: unknown value 'buffer': did you mean buffer_one?"),
         ({"max_runs": 0}, "max_runs: expected a whole number, 1 to 1,000,000, not the number 0"),
         ({"max_run": 1}, "unknown field max_run: did you mean max_runs?"),
-        ({"pause_after_failures": 101},
-         "pause_after_failures: expected a whole number, 1 to 100, not the number 101"),
+        (
+            {"pause_after_failures": 101},
+            "pause_after_failures: expected a whole number, 1 to 100, not the number 101",
+        ),
         ({"coalesce": "yes"}, "coalesce: expected true or false, not 'yes'"),
         ({"from": "2026-12-02", "end": "2026-12-01"}, "end: '2026-12-01' is before from"),
-        ({"end": "soon"},
-         "end: expected an instant such as '2026-11-22T00:00:00Z', not 'soon'"),
+        ({"end": "soon"}, "end: expected an instant such as '2026-11-22T00:00:00Z', not 'soon'"),
         ({"exclude": ["2026-02-30"]}, "exclude 1: there is no such date as '2026-02-30'"),
-        ({"exclude": ["2026-12-25", 5]},
-         "exclude 2: expected a date such as '2026-11-22', not the number 5"),
-        ({"exclude": "holidays.ics"},
-         "exclude 1: expected a date such as '2026-11-22', not 'holidays.ics'; a calendar file is "
-         "read by `launch.py schedule add` and context.py only"),
+        (
+            {"exclude": ["2026-12-25", 5]},
+            "exclude 2: expected a date such as '2026-11-22', not the number 5",
+        ),
+        (
+            {"exclude": "holidays.ics"},
+            "exclude 1: expected a date such as '2026-11-22', not 'holidays.ics'; a calendar file is "
+            "read by `launch.py schedule add` and context.py only",
+        ),
         ({"exclude": {"dates": []}}, "exclude: expected a list of dates, not a mapping"),
         ({"exclude": ["2026-12-25"] * 2001}, "exclude: 2,001 dates: the most is 2,000"),
         ({"exclude": ["2026-12-25"], "trigger": EVENT}, f"exclude: {NO_DUE_TIMES}"),
         ({"jitter": "5m", "trigger": {"elapsed": "1h"}}, f"jitter: {NO_DUE_TIMES}"),
         ({"jitter": 0.5}, "jitter: expected whole seconds, not the number 0.5"),
-        ({"jitter": "31s", "trigger": "every 60"},
-         "jitter: expected at most half of the time between two runs, 30s"),
-        ({"jitter": "6m", "cron": ["0 9 * * *", "0,10 10 * * *"], "trigger": None},
-         "jitter: expected at most half of the time between two runs, 5m"),
-        ({"jitter": "5m", "trigger": INTERVAL},
-         "jitter: the interval has a jitter of its own: expected one of them"),
+        (
+            {"jitter": "31s", "trigger": "every 60"},
+            "jitter: expected at most half of the time between two runs, 30s",
+        ),
+        (
+            {"jitter": "6m", "cron": ["0 9 * * *", "0,10 10 * * *"], "trigger": None},
+            "jitter: expected at most half of the time between two runs, 5m",
+        ),
+        (
+            {"jitter": "5m", "trigger": INTERVAL},
+            "jitter: the interval has a jitter of its own: expected one of them",
+        ),
     ],
-)  # fmt: skip
+)
 def test_each_mistake_is_reported_once(fields, mistake):
     with pytest.raises(InvalidDefinition) as found:
         read({**BASE, **fields}, Known())
