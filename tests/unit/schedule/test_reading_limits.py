@@ -109,8 +109,8 @@ NO_DUE_TIMES = (
         ),
         (
             {"exclude": "holidays.ics"},
-            "exclude 1: expected a date such as '2026-11-22', not 'holidays.ics'; a calendar file is "
-            "read by `launch.py schedule add` and context.py only",
+            "exclude 1: expected a date such as '2026-11-22', not 'holidays.ics'; a calendar file "
+            "is read by `launch.py schedule add` and context.py only",
         ),
         ({"exclude": {"dates": []}}, "exclude: expected a list of dates, not a mapping"),
         ({"exclude": ["2026-12-25"] * 2001}, "exclude: 2,001 dates: the most is 2,000"),
