@@ -10,7 +10,8 @@ disabled with the reason, and does not delay others.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -94,7 +95,8 @@ class ScheduleDecisions:
             # Whether a worker is free, and what disables a schedule, is decided at the due time.
             is_sound = all(change.schedule.is_enabled for change in decided.changes)
             has_workers = any(run.is_of_worker for run in decided.runs)
-            return decided if is_sound and not has_workers else None
+            may_overlap = row.definition.get("overlap", "allow") == "allow"
+            return decided if is_sound and may_overlap and not has_workers else None
 
         self._lookahead.look(self._store.schedules.due(at, MOST_AHEAD), at, decide)
 
@@ -132,6 +134,25 @@ class ScheduleDecisions:
             some = [by_seq[seq] for seq in sorted(by_seq)]
             return self._decide(row, now, lambda d, progress: take_all(d, progress, some, now))
 
+        return self._write_all(rows, decide, facts, now)
+
+    def give_back(self, unused: Iterable[Run], now: datetime) -> WrittenDecisions:
+        """Takes runs that ended before their launch off the number of runs of their schedules."""
+        numbers = Counter((run.schedule, run.version) for run in unused)
+
+        def decide(row: Schedule) -> ScheduleDecision:
+            number = numbers[row.name, row.version]
+            if not number or not row.is_enabled:
+                return ScheduleDecision()
+            return self._decide(row, now, lambda _, progress: Step(progress.without_runs(number)))
+
+        rows = self._store.schedules.get(sorted({name for name, _ in numbers}))
+        return self._write_all(rows, decide, {}, now)
+
+    def _write_all(
+        self, rows: Sequence[Schedule], decide: _DecideRow, facts: Mapping[str, str], now: datetime
+    ) -> WrittenDecisions:
+        """Writes the decisions about a group, again for schedules that are changed meanwhile."""
         written = self._write(rows, decide, facts, now)
         for _ in range(MOST_ATTEMPTS):
             if not written.refused:

@@ -142,6 +142,10 @@ class ProgressState:
             return replace(self, seen_events=occurrence.seq)
         return replace(self, seen_journal=occurrence.seq, seen_part=occurrence.part)
 
+    def without_runs(self, number: int) -> ProgressState:
+        """The progress with so many runs less."""
+        return replace(self, runs=max(0, self.runs - number))
+
     def to_json(self) -> dict[str, object]:
         """The JSON value that `from_json` reads back; empty fields are left out."""
         written: dict[str, object] = {
