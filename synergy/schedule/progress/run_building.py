@@ -113,6 +113,14 @@ def extended(cause: Mapping[str, object], occurrence: Occurrence) -> dict[str, o
     return {**named, "count": counted + 1, **ended}
 
 
+def joined_by(cause: Mapping[str, object], joined: Sequence[Occurrence]) -> dict[str, object]:
+    """A cause with the occurrences that join its run; one that joined before counts once."""
+    for occurrence in joined:
+        if occurrence.id not in _events(cause):
+            cause = extended(cause, occurrence)
+    return dict(cause)
+
+
 def _events(cause: Mapping[str, object]) -> list[str]:
     named = cause.get("events", [])
     assert isinstance(named, list)

@@ -230,10 +230,14 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A decision about a schedule: its new progress, and the runs that it makes."""
+    """A decision about a schedule: its new progress, and the runs that it makes.
+
+    `joined` are occurrences that join the run that waits.
+    """
 
     progress: ProgressState
     made: tuple[Made, ...] = ()
+    joined: tuple[Occurrence, ...] = ()
 
 
 def _instant(text: object) -> datetime:

@@ -99,23 +99,44 @@ def take(
 
     The occurrences of a stream come in the order of their numbers and parts.
     """
-    concerned = {
-        path: leaf
-        for path, leaf in leaves(definition.trigger)
-        if event_matching.concerns(leaf, occurrence)
-    }
-    if not concerned or progress.has_seen(occurrence):
-        return Step(progress)
-    if due_times.is_spent(definition, progress) or _is_after_end(definition, occurrence):
+    concerned = _concerned(definition, progress, occurrence)
+    if not concerned or due_times.is_spent(definition, progress):
         return Step(progress)
     timed_out = time_out(definition, progress, now)
     step = _count(definition, timed_out.progress.seeing(occurrence), occurrence, concerned, now)
     return Step(step.progress, (*timed_out.made, *step.made))
 
 
-def _is_after_end(definition: Definition, occurrence: Occurrence) -> bool:
+def join(definition: Definition, progress: ProgressState, occurrence: Occurrence) -> Step:
+    """The effects of an occurrence while a run waits, with `coalesce`: it joins that run.
+
+    It counts for nothing else, but is kept if it has a lifetime, because runs do not consume it.
+    """
+    concerned = _concerned(definition, progress, occurrence)
+    if not concerned:
+        return Step(progress)
+    kept = {
+        path: event_lifetime.newest(progress.met.get(path), occurrence)
+        for path, leaf in concerned.items()
+        if isinstance(leaf, EventTrigger)
+    }
+    progress = replace(progress.seeing(occurrence), met={**progress.met, **kept})
+    return Step(progress, joined=(occurrence,))
+
+
+def _concerned(
+    definition: Definition, progress: ProgressState, occurrence: Occurrence
+) -> dict[str, Leaf]:
+    """The legs that an occurrence concerns; none if it was seen, or came after the end."""
     received_at = occurrence.received_at or occurrence.at
-    return definition.end is not None and received_at > definition.end
+    is_over = definition.end is not None and received_at > definition.end
+    if is_over or progress.has_seen(occurrence):
+        return {}
+    return {
+        path: leaf
+        for path, leaf in leaves(definition.trigger)
+        if event_matching.concerns(leaf, occurrence)
+    }
 
 
 def wake_at(definition: Definition, progress: ProgressState) -> datetime | None:
