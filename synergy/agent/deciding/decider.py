@@ -17,6 +17,7 @@ from synergy.agent.deciding.clock_guard import ClockGuard
 from synergy.agent.deciding.decision_batch import decision_batch
 from synergy.agent.deciding.decisions import WrittenDecisions
 from synergy.agent.deciding.definitions import Definitions
+from synergy.agent.deciding.failure_pauses import FailurePauses
 from synergy.agent.deciding.feed import Feed
 from synergy.agent.deciding.gauges import Gauges
 from synergy.agent.deciding.launcher import Launcher, LocalDeliverer
@@ -77,6 +78,7 @@ class AgentDecider:
             self._unfinished,
             self._schedules,
             unit_ends,
+            FailurePauses(context, members, deliverer),
             self._learn,
             self._forget,
             self._end,
