@@ -117,6 +117,9 @@ def read_all(
 
 def _never_due(definition: Definition, now: datetime) -> list[str]:
     """The mistakes of time triggers that are never due; a stored one may have ended."""
+    end = definition.end
+    if end is not None and end <= now:
+        return [f"end: {spelled_instant(end)} is past: nothing would be due"]
     mistakes = []
     for _, leaf in leaves(definition.trigger):
         if isinstance(leaf, Times):
@@ -125,10 +128,8 @@ def _never_due(definition: Definition, now: datetime) -> list[str]:
             except InvalidValue as error:
                 mistakes.append(str(error))
                 continue
-            if definition.end is not None and due.at > definition.end:
+            if end is not None and due.at > end:
                 mistakes.append(f"end: '{leaf.trigger}' is not due before it")
-    if definition.end is not None and definition.end <= now:
-        mistakes.append(f"end: {spelled_instant(definition.end)} is past: nothing would be due")
     return mistakes
 
 
