@@ -18,12 +18,20 @@ from tests.service.test_agent_piecemeal import Faults
 EVENTS = ("a", "b", "c")
 LAST = 97  # the last write at which the agent is killed
 SCHEDULES = {
-    "joins": {"trigger": {"partition": "visits"}, "coalesce": True, "constraints": [{"delay": "45s"}]},
+    "joins": {
+        "trigger": {"partition": "visits"},
+        "coalesce": True,
+        "constraints": [{"delay": "45s"}],
+    },
     "counted": {"trigger": "every 60", "process": "Export", "overlap": "skip", "max_runs": 2},
     "cancels": {"trigger": "every 60", "process": "Clean", "overlap": "cancel_other"},
-    "paused": {"trigger": "every 60", "pause_after_failures": 2, "budget": "1s",
-               "target": "https://refuses.example/"},
-}  # fmt: skip
+    "paused": {
+        "trigger": "every 60",
+        "pause_after_failures": 2,
+        "budget": "1s",
+        "target": "https://refuses.example/",
+    },
+}
 
 
 class Scenario:
