@@ -26,6 +26,8 @@ DECIDED_EVENT = "agent.events"
 """The fact that holds the number of the newest event that an agent has processed."""
 RUN_COUNTS = "metrics/runs"
 """The fact that holds how many runs are in which unfinished state."""
+PAUSED_SCHEDULES = "schedules/paused"
+"""The fact that holds the names of the schedules that were paused after failures."""
 
 MX_HOST = "127.0.0.1"
 MX_PORT = 5000

@@ -105,9 +105,7 @@ def run_add(arguments: argparse.Namespace) -> None:
     Without --enable, schedules are disabled and one-off jobs enabled, unless the file says
     otherwise.
     """
-    from synergy.cli.input_files import read_documents
-
-    items = read_documents(arguments.file)
+    items = schedule_preview.read_all(arguments.file)
     with services() as at:
         added = at.schedule_commands.create_all(
             items,

@@ -85,11 +85,20 @@ def _due_row(due: DueView) -> list[object]:
     return [output.instant(due.at), local, due.remark or None]
 
 
+def read_all(file: str) -> list[Mapping[str, object]]:
+    """The definitions in a file, with the dates of the calendar files that they name."""
+    from pathlib import Path
+
+    from synergy.cli.input_files import read_documents
+    from synergy.config.calendar_files import with_dates
+
+    folder = Path() if file == "-" else Path(file).parent
+    return [with_dates(item, folder) for item in read_documents(file)]
+
+
 def read_one(file: str) -> Mapping[str, object]:
     """The definition in a file; raises InvalidValue if there are several."""
-    from synergy.cli.input_files import read_documents
-
-    items = read_documents(file)
+    items = read_all(file)
     if len(items) > 1:
         raise InvalidValue(f"{file} holds {len(items)} schedules; expected one")
     return items[0]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from synergy.errors import InvalidValue
 from synergy.messaging.protocol import Bus
@@ -18,12 +18,19 @@ from synergy.model.actor import Actor
 from synergy.model.schedule import Event
 from synergy.names import AGENT_TOPIC
 from synergy.queries.schedules.event_effects import RecordedEvent
-from synergy.schedule.format.literals import instant, shown, suggestion
+from synergy.schedule.format.literals import (
+    instant,
+    readable_duration,
+    shown,
+    spelled_instant,
+    suggestion,
+)
 from synergy.storage.protocol import Store
 
 LONGEST_RESOURCE = 2048  # characters
 LONGEST_ID = 256
 MOST_PARTITIONS = 10**9
+MOST_AHEAD = timedelta(minutes=5)  # clocks differ; beyond that a timestamp is a mistake
 
 _TYPES = {
     "FILE": "FILE",
@@ -111,7 +118,7 @@ def _read(item: Mapping[str, object], actor: Actor, now: datetime) -> Event:
         id=_id(item),
         type=_type(item),
         resource=_text(item, "eventResourceId", LONGEST_RESOURCE),
-        timestamp=_timestamp(item),
+        timestamp=_timestamp(item, now),
         at=now,
         who=actor.who,
         body={} if partitions is None else {"partitions": partitions},
@@ -142,15 +149,25 @@ def _type(item: Mapping[str, object]) -> str:
     return found
 
 
-def _timestamp(item: Mapping[str, object]) -> datetime:
-    """An instant, with a time of day; one without a zone is UTC."""
+def _timestamp(item: Mapping[str, object], now: datetime) -> datetime:
+    """An instant, with a time of day; one without a zone is UTC.
+
+    One far ahead is refused: of events with a lifetime it would hold off all real ones until then.
+    """
     text = _text(item, "eventTimestamp", LONGEST_ID).strip()
     if len(text) == len("2026-11-21"):
         raise InvalidValue(f"eventTimestamp: {shown(text)} has no time of day")
     try:
-        return instant(text)
+        found = instant(text)
     except InvalidValue as error:
         raise InvalidValue(f"eventTimestamp: {error}") from None
+    if found > now + MOST_AHEAD:
+        raise InvalidValue(
+            f"eventTimestamp: {shown(text)} is more than {readable_duration(MOST_AHEAD)} ahead of "
+            f"this machine's clock, {spelled_instant(now.replace(microsecond=0))}: send the time "
+            "of the event, in UTC or with an offset"
+        )
+    return found
 
 
 def _id(item: Mapping[str, object]) -> str:

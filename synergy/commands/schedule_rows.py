@@ -25,6 +25,7 @@ from synergy.queries.schedules.redaction import hidden
 from synergy.schedule.check_context import InvalidDefinition, Known
 from synergy.schedule.definition import Definition, Program, Times, WorkerProgram, leaves
 from synergy.schedule.due import require_due
+from synergy.schedule.format.literals import spelled_instant
 from synergy.schedule.format.programs import StoredDelivery
 from synergy.schedule.format.read import read
 from synergy.schedule.format.write import write
@@ -116,13 +117,19 @@ def read_all(
 
 def _never_due(definition: Definition, now: datetime) -> list[str]:
     """The mistakes of time triggers that are never due; a stored one may have ended."""
+    end = definition.end
+    if end is not None and end <= now:
+        return [f"end: {spelled_instant(end)} is past: nothing would be due"]
     mistakes = []
     for _, leaf in leaves(definition.trigger):
         if isinstance(leaf, Times):
             try:
-                require_due(leaf.trigger, zone(definition.zone), now)
+                due = require_due(leaf.trigger, zone(definition.zone), now)
             except InvalidValue as error:
                 mistakes.append(str(error))
+                continue
+            if end is not None and due.at > end:
+                mistakes.append(f"end: '{leaf.trigger}' is not due before it")
     return mistakes
 
 

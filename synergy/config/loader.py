@@ -98,7 +98,7 @@ def _deployment(settings: Settings, project: Path, findings: Findings) -> Deploy
     trees = read_trees(_entries("timetable_context", names, where, findings), declared, findings)
     present = names if names.get("schedule_context") is not None else {"schedule_context": {}}
     entries = _entries("schedule_context", present, where, findings)
-    schedules = _schedules(entries, declared, settings, findings)
+    schedules = _schedules(entries, declared, settings, findings, path.parent)
     sound = {name: process for name, process in declared.items() if process is not None}
     return Deployment(sound, trees, schedules)
 
@@ -108,6 +108,7 @@ def _schedules(
     declared: Mapping[str, Process | None],
     settings: Settings,
     findings: Findings,
+    folder: Path,
 ) -> dict[str, Mapping[str, object]]:
     """The schedules.
 
@@ -118,7 +119,7 @@ def _schedules(
         return {}
     from synergy.config.schedules import read_schedules
 
-    return read_schedules(entries, declared, settings, findings)
+    return read_schedules(entries, declared, settings, findings, folder)
 
 
 def _python_path() -> list[Path]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from synergy.config.context import Entry
 from synergy.config.findings import Findings
 from synergy.config.settings import Settings
+from synergy.errors import InvalidValue
 from synergy.model.process import BuiltIn, FreerunProcess, Process
 from synergy.schedule import trigger
 from synergy.schedule.check_context import InvalidDefinition, Known
@@ -22,14 +24,19 @@ def read_schedules(
     processes: Mapping[str, Process | None],
     settings: Settings,
     findings: Findings,
+    folder: Path = Path(),
 ) -> dict[str, Mapping[str, object]]:
-    """The valid schedules by name, with those of free-run processes."""
+    """The valid schedules by name, with those of free-run processes.
+
+    Names of calendar files are relative to `folder`.
+    """
     schedules: dict[str, Mapping[str, object]] = {}
     known = _known(processes) if entries else Known()
     for key, entry in entries.items():
         match entry:
             case Entry("schedule", values):
-                definition = _read(key, values, known, findings)
+                dated = _with_calendars(key, values, folder, findings)
+                definition = _read(key, dated, known, findings)
                 if definition is not None:
                     _check_target(key, definition, settings, findings)
                     schedules[key] = write(definition)
@@ -56,6 +63,19 @@ def _known(processes: Mapping[str, Process | None]) -> Known:
     from synergy.delivery.definition_checks import known
 
     return known(processes)
+
+
+def _with_calendars(
+    key: str, values: Mapping[str, object], folder: Path, findings: Findings
+) -> Mapping[str, object]:
+    """The fields, with the dates of calendar files; a file that cannot be read is left out."""
+    from synergy.config.calendar_files import with_dates
+
+    try:
+        return with_dates(values, folder)
+    except InvalidValue as error:
+        findings.mistake(f"schedule {key}", str(error))
+        return {**values, "exclude": None}
 
 
 def _read(

@@ -6,7 +6,8 @@ The window is `(last processed, now]`. Each due time in it is decided once, olde
 - `latest`: the newest is run.
 - `none`: the newest is run if it is decided within `GRACE`; all others were missed. So an agent
   that is a little late misses a due time only if the next one has come, too.
-- A due time that has no local time is skipped, and is not counted among the newest.
+- A due time that has no local time, or is on an excluded date, is skipped, and is not counted among
+  the newest.
 
 At most `STEP + 1` due times are decided at a time, so that a decision stays small; the next window
 begins where that ended. A window of more than twice `EACH` due times, such as a year of `every 1`,
@@ -16,11 +17,12 @@ instant up to which it stands for all. The rest, between `EACH` and twice as man
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from heapq import merge
 from itertools import groupby, islice
+from sys import maxsize
 from zoneinfo import ZoneInfo
 
 from synergy.schedule.definition import CatchUp, Definition, Times
@@ -33,7 +35,7 @@ GRACE = timedelta(seconds=60)
 NO_SUCH_TIME = "no such local time"
 
 _SECOND = timedelta(seconds=1)  # due times are whole seconds
-_GAPS = 2  # the most skipped due times in a window: one for each gap, and gaps are years apart
+_DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,24 +59,55 @@ class DueDecision:
 def decide(
     definition: Definition, lines: Sequence[Times], after: datetime, now: datetime
 ) -> list[DueDecision]:
-    """Decides about the oldest due times of several lines in `(after, now]`.
+    """Decides about the oldest due times of several lines in `(after, now]`, up to the end.
 
     An instant at which two lines are due is one due time.
     """
     local = zone(definition.zone)
     keep = definition.catchup_max if definition.catchup is CatchUp.ALL else 1
-    limit = STEP + 1 + keep + _GAPS
-    window = union(lines, local, after, now, limit)
-    if len(window) == limit:
+    until = by_end(definition, now)
+    window, has_more = _window(definition, union(lines, local, after, until), keep)
+    if has_more:
         each = max(EACH, keep)
-        start = _start_of_newest(lines, local, window[0].at, now, each)
+        start = _start_of_newest(lines, local, window[0].at, until, each)
         if start is not None:
             reason = f"missed: more than {each} due times; stands for all up to {start:%FT%TZ}"
             return [DueDecision(at=window[0].at, reason=reason, until=start)]
-    newest = [due.at for due in window if not due.is_skipped][-keep:]
+    newest = [due.at for due in window if _may_run(due, definition.exclude)][-keep:]
     first = newest[0] if newest else now
     batch = window if len(window) <= STEP + 1 else window[:STEP]
     return [_decided(definition, due, first, now, in_turn=len(newest) > 1) for due in batch]
+
+
+def by_end(definition: Definition, now: datetime) -> datetime:
+    """Now, or the schedule's end if that is past: nothing is due after it."""
+    return now if definition.end is None else min(now, definition.end)
+
+
+def _window(definition: Definition, found: Iterator[Due], keep: int) -> tuple[list[Due], bool]:
+    """The oldest due times, and whether there are more than `keep` later ones that may run.
+
+    They are enough to know which of the first `STEP + 1` are among the `keep` newest.
+    """
+    window: list[Due] = []
+    later = 0
+    for due in found:
+        window.append(due)
+        later += len(window) > STEP + 1 and _may_run(due, definition.exclude)
+        if later > keep or len(window) > STEP + keep + 2 * EACH:
+            return window, True
+    return window, False
+
+
+def _may_run(due: Due, exclude: Collection[date]) -> bool:
+    return not due.is_skipped and not excluded(due, exclude)
+
+
+def excluded(due: Due, exclude: Collection[date]) -> str:
+    """Why a due time is skipped if its local date is one of these; "" if it is not."""
+    if due.local is None or due.local.date() not in exclude:
+        return ""
+    return f"{due.local:%Y-%m-%d} is an excluded date"
 
 
 def _decided(
@@ -84,6 +117,8 @@ def _decided(
     is_missed = definition.catchup is CatchUp.NONE and now - due.at > GRACE
     if due.is_skipped:
         return DueDecision(at=due.at, reason=NO_SUCH_TIME, remark=due.remark)
+    if reason := excluded(due, definition.exclude):
+        return DueDecision(at=due.at, reason=reason, remark=due.remark)
     if due.at < first or is_missed:
         return DueDecision(at=due.at, reason=_missed(definition), remark=due.remark)
     return DueDecision(at=due.at, remark=due.remark, in_turn=in_turn)
@@ -100,16 +135,15 @@ def _missed(definition: Definition) -> str:
 
 
 def union(
-    lines: Sequence[Times], local: ZoneInfo, after: datetime, until: datetime, limit: int
-) -> list[Due]:
-    """The first `limit` due times of several lines in `(after, until]`, each instant once.
+    lines: Sequence[Times], local: ZoneInfo, after: datetime, until: datetime
+) -> Iterator[Due]:
+    """The due times of several lines in `(after, until]`, each instant once.
 
     If two lines are due at an instant, and one of them is skipped there, the other one counts.
     """
-    each = [dues(line.trigger, local, after, until, limit) for line in lines]
+    each = [dues(line.trigger, local, after, until, maxsize, line.jitter) for line in lines]
     ordered = merge(*each, key=lambda due: (due.at, due.is_skipped))
-    distinct = (next(same) for _, same in groupby(ordered, key=lambda due: due.at))
-    return list(islice(distinct, limit))
+    return (next(same) for _, same in groupby(ordered, key=lambda due: due.at))
 
 
 def _start_of_newest(
@@ -120,47 +154,68 @@ def _start_of_newest(
     None if there are fewer than twice `each` after `first`. The first guess assumes that they are
     evenly distributed, which is usual; after that, the interval is halved until an instant fits.
     """
-    many = union(lines, local, first, now, 2 * each)
+    many = list(islice(union(lines, local, first, now), 2 * each))
     if len(many) < 2 * each:
         return None
     low, high = first, now
     middle = max(now - (many[-1].at - first) * 3 / 4, first)
     while True:
         middle = middle.replace(microsecond=0)
-        count = len(union(lines, local, middle, now, 2 * each + 1))
+        count = sum(1 for _ in islice(union(lines, local, middle, now), 2 * each + 1))
         if each <= count <= 2 * each:
             return middle
         low, high = (middle, high) if count > each else (low, middle)
         middle = low + (high - low) / 2
 
 
-def latest(line: Times, local: ZoneInfo, after: datetime, until: datetime) -> datetime | None:
-    """The newest due time of a line in `(after, until]` that has a local time; None if none has."""
-    due = next_due(line.trigger, local, after)
+def latest(
+    line: Times, local: ZoneInfo, after: datetime, until: datetime, exclude: Collection[date] = ()
+) -> datetime | None:
+    """The newest due time of a line in `(after, until]` that may run; None if none may."""
+    due = _newest(line, local, after, until)
+    while due is not None and not _may_run(due, exclude):
+        before = due.at if due.local is None else min(due.at, _midnight(due.local.date(), local))
+        due = _newest(line, local, after, before - _SECOND)
+    return due.at if due is not None else None
+
+
+def _newest(line: Times, local: ZoneInfo, after: datetime, until: datetime) -> Due | None:
+    due = _next(line, local, after)
     if due is None or due.at > until:
         return None
     low, high = due, until
     while high - low.at >= _SECOND:
         middle = low.at + (high - low.at) / 2
-        due = next_due(line.trigger, local, middle)
+        due = _next(line, local, middle)
         if due is None or due.at > until:
             high = middle
         else:
             low = due
-    if low.is_skipped:
-        return latest(line, local, after, low.at - _SECOND)
-    return low.at
+    return low
 
 
 def next_any(line: Times, local: ZoneInfo, after: datetime) -> datetime | None:
     """The first due time of a line strictly later than `after`."""
-    due = next_due(line.trigger, local, after)
+    due = _next(line, local, after)
     return due.at if due is not None else None
 
 
-def next_of(line: Times, local: ZoneInfo, after: datetime) -> datetime | None:
-    """The first due time of a line strictly later than `after` that has a local time."""
-    due = next_due(line.trigger, local, after)
-    while due is not None and due.is_skipped:
-        due = next_due(line.trigger, local, due.at)
+def next_of(
+    line: Times, local: ZoneInfo, after: datetime, exclude: Collection[date] = ()
+) -> datetime | None:
+    """The first due time of a line strictly later than `after` that may run."""
+    due = _next(line, local, after)
+    while due is not None and not _may_run(due, exclude):
+        behind = due.at
+        if due.local is not None:
+            behind = max(behind, _midnight(due.local.date() + _DAY, local) - _SECOND)
+        due = _next(line, local, behind)
     return due.at if due is not None else None
+
+
+def _next(line: Times, local: ZoneInfo, after: datetime) -> Due | None:
+    return next_due(line.trigger, local, after, line.jitter)
+
+
+def _midnight(day: date, local: ZoneInfo) -> datetime:
+    return datetime.combine(day, time(), local).astimezone(UTC)

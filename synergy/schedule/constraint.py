@@ -8,15 +8,16 @@ A job is judged in this order:
    after that.
 4. The job is aborted if any unmet constraint aborts, and waits if any unmet constraint waits.
 
-Without a `concurrency` a worker program runs once at a time for each schedule. A due time during
-a run is then skipped (`UNDER_WAY`); a run that events triggered waits for its end, because the
-events would be lost otherwise.
+A schedule's `overlap` says what becomes of a run during another run of the schedule. Without it,
+and without a `concurrency`, a worker program runs once at a time for each schedule: a due time
+during a run is skipped, and a run that events triggered waits for its end, because the events would
+be lost otherwise. A run that cancels the active one is judged as if that had ended.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
 from typing import assert_never
@@ -31,6 +32,7 @@ from synergy.schedule.definition import (
     Delay,
     Load,
     LoadOf,
+    Overlap,
     Scope,
     SinceLastRun,
     TimeoutPolicy,
@@ -41,19 +43,25 @@ from synergy.schedule.definition import (
 from synergy.schedule.format.literals import readable_duration, readable_earliest, spelled_instant
 
 UNDER_WAY = "a run is under way"
+ANOTHER_WAITS = "a run is under way, and another one waits for its end"
+SKIPPING = frozenset({UNDER_WAY, ANOTHER_WAITS})  # the reasons for which a run is skipped
+AWAITED = "the run that is under way has not ended"
+CANCELS = "the run before it is being canceled"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
     """The facts that constraints depend on.
 
-    Active runs were launched and have not ended. `last_success_at` and `launches` (newest first)
-    belong to the schedule, `depth` to the program's queue.
+    Active runs were launched and have not ended. `is_behind_another`: another run of the schedule
+    waits, and comes first; known for `overlap: buffer_one` only. `last_success_at` and `launches`
+    (newest first) belong to the schedule, `depth` to the program's queue.
     """
 
     active_of_program: int = 0
     active_of_group: int = 0
     active_of_schedule: int = 0
+    is_behind_another: bool = False
     last_success_at: datetime | None = None
     launches: Sequence[datetime] = ()
     load: float = 0.0
@@ -74,13 +82,14 @@ class Judgement:
 
     A waiting job has to be judged again at `again_at`, the first instant at which time alone
     changes the verdict or a reason, and when one of `awaits` changes: `program:X`, `group:G`,
-    `schedule:S` (their runs), `load`.
+    `schedule:S` (their runs), `load`. If it `cancels`, the schedule's active runs are canceled.
     """
 
     verdict: Verdict
     reasons: tuple[str, ...] = ()
     again_at: datetime | None = None
     awaits: frozenset[str] = frozenset()
+    cancels: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +115,16 @@ def judge(definition: Definition, run: Run, facts: Facts, now: datetime) -> Judg
     if run.detail.in_turn and facts.active_of_schedule:
         awaits = frozenset({f"schedule:{run.schedule}"})
         return Judgement(Verdict.WAIT, ("the run before it is under way",), ends_at, awaits)
-    unmet = [*_one_at_a_time(definition, run, facts), *_unmet(definition, run, facts, now)]
+    is_to_cancel = definition.overlap is Overlap.CANCEL_OTHER and facts.active_of_schedule > 0
+    if is_to_cancel:
+        facts = _without_own(facts)
+    unmet = [*_overlapping(definition, run, facts), *_unmet(definition, run, facts, now)]
     reasons = tuple(one.reason for one in unmet)
     if any(one.when is WhenUnmet.ABORT for one in unmet):
         return Judgement(Verdict.ABORT, reasons)
+    if not unmet and is_to_cancel:
+        awaits = frozenset({f"schedule:{run.schedule}"})
+        return Judgement(Verdict.WAIT, (CANCELS,), ends_at, awaits, cancels=True)
     if not unmet:
         return Judgement(Verdict.MET)
     changes = [ends_at, *(one.until for one in unmet if one.until), *_closing(definition, now)]
@@ -117,15 +132,40 @@ def judge(definition: Definition, run: Run, facts: Facts, now: datetime) -> Judg
     return Judgement(Verdict.WAIT, reasons, min(changes), awaits)
 
 
-def _one_at_a_time(definition: Definition, run: Run, facts: Facts) -> Iterator[_Unmet]:
-    """The rule that a worker program runs once at a time."""
+def may_overlap(definition: Definition) -> bool:
+    """Whether a run of the schedule is launched beside another one."""
+    if definition.overlap is not None:
+        return definition.overlap is Overlap.ALLOW
     has_own = any(isinstance(one, Concurrency) for one in definition.constraints)
-    if has_own or not isinstance(definition.program, WorkerProgram):
+    return has_own or not isinstance(definition.program, WorkerProgram)
+
+
+def _overlapping(definition: Definition, run: Run, facts: Facts) -> Iterator[_Unmet]:
+    """What keeps a run from being launched during another run of its schedule."""
+    if may_overlap(definition) or not facts.active_of_schedule:
         return
-    if facts.active_of_schedule:
-        is_by_time = run.kind is not None and run.kind.is_by_time
-        when = WhenUnmet.ABORT if is_by_time else WhenUnmet.WAIT
-        yield _Unmet(when, UNDER_WAY, awaits=frozenset({f"schedule:{run.schedule}"}))
+    awaits = frozenset({f"schedule:{run.schedule}"})
+    is_by_time = run.kind is not None and run.kind.is_by_time
+    match definition.overlap:
+        case Overlap.SKIP:
+            yield _Unmet(WhenUnmet.ABORT, UNDER_WAY)
+        case Overlap.BUFFER_ONE if facts.is_behind_another:
+            yield _Unmet(WhenUnmet.ABORT, ANOTHER_WAITS)
+        case None if is_by_time:
+            yield _Unmet(WhenUnmet.ABORT, UNDER_WAY)
+        case _:
+            yield _Unmet(WhenUnmet.WAIT, AWAITED, awaits=awaits)
+
+
+def _without_own(facts: Facts) -> Facts:
+    """The facts once the active runs of the schedule are canceled."""
+    own = facts.active_of_schedule
+    return replace(
+        facts,
+        active_of_program=max(0, facts.active_of_program - own),
+        active_of_group=max(0, facts.active_of_group - own),
+        active_of_schedule=0,
+    )
 
 
 def _closing(definition: Definition, now: datetime) -> Iterator[datetime]:

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, time, timedelta
+from datetime import date, datetime, time, timedelta
 from enum import Enum
 
-from synergy.schedule.interval import TimeTrigger
+from synergy.schedule.interval import NO_JITTER, Jitter, TimeTrigger
 
 # Triggers
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Due at repeated times in the schedule's zone."""
+    """Due at repeated times in the schedule's zone; `jitter` is the schedule's."""
 
     trigger: TimeTrigger
+    jitter: Jitter | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +240,16 @@ class TimeoutPolicy(Enum):
     FORCE = "force"
 
 
+class Overlap(Enum):
+    """What becomes of a run that is triggered while another run of its schedule is active."""
+
+    SKIP = "skip"
+    BUFFER_ONE = "buffer_one"  # it waits; it is skipped if another one waits already
+    BUFFER_ALL = "buffer_all"  # it waits
+    CANCEL_OTHER = "cancel_other"  # the active run is canceled
+    ALLOW = "allow"  # both are active
+
+
 class FirstRun(Enum):
     """When a schedule first runs."""
 
@@ -250,9 +261,13 @@ class FirstRun(Enum):
 class Definition:
     """A schedule as its users define it.
 
-    Nothing is due before `start`. Runs with a higher `priority` are launched first. `zone` is the
-    trigger's, `template_zone` the template's. `budget` is how long sending is retried.
-    `external_id` and `by` are texts of the user's own.
+    Nothing is due before `start` or after `end`, nor after `max_runs` runs; `jitter` delays the
+    due times of `Times`, those on the dates `exclude` are skipped. `overlap` None: a due time
+    during a run of a worker is skipped, an event waits; requests overlap. With `coalesce` an event
+    joins a run that waits. After so many failed runs in a row (`pause_after_failures`) the schedule
+    is disabled. Runs with a higher `priority` are launched first. `zone` is the trigger's,
+    `template_zone` the template's. `budget` is how long sending is retried. `external_id` and `by`
+    are texts of the user's own.
     """
 
     name: str
@@ -270,6 +285,13 @@ class Definition:
     catchup_max: int = 60
     first_run: FirstRun = FirstRun.ON_SCHEDULE
     start: datetime | None = None
+    end: datetime | None = None
+    max_runs: int | None = None
+    jitter: timedelta = NO_JITTER
+    exclude: tuple[date, ...] = ()
+    overlap: Overlap | None = None
+    coalesce: bool = False
+    pause_after_failures: int | None = None
     budget: timedelta = timedelta(minutes=5)
     external_id: str = ""
     by: str = ""

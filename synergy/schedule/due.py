@@ -11,7 +11,7 @@ A trigger matches local times; some local times do not exist, and some come twic
 - A gap of more than three hours is no summer time but a day that a country skipped. Due times
   within it are not run, but reported as skipped, once for the gap.
 - `every` and `interval` do not depend on the clock.
-- A `jitter` of `interval` or `calendar_interval` delays each due time that is run.
+- A jitter delays each due time that is run.
 
 The search goes from one matching local time to the next, and looks up the zone's offset only for
 that time, before and after a possible change of the clock (PEP 495). So the search always ends, and
@@ -22,21 +22,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from synergy.errors import InvalidValue
 from synergy.schedule.cron.line import HORIZON, Cron
 from synergy.schedule.format.literals import readable_duration
-from synergy.schedule.interval import CalendarInterval, Interval, TimeTrigger, delay
+from synergy.schedule.interval import CalendarInterval, Interval, Jitter, TimeTrigger, own_jitter
 from synergy.schedule.trigger import At, Every
 
 _Fixed = At | Cron | CalendarInterval
 
 _TICK = timedelta(seconds=1)
 _LONGEST_MOVE = timedelta(hours=3)
+_UTC = ZoneInfo("UTC")
+_COMPARED = 100
+_COMPARED_FROM = datetime(2000, 1, 1, tzinfo=UTC)
 _NAMED = 3  # the most times that a remark names; "and more" stands for others
 
 
@@ -63,19 +67,23 @@ class _Change(NamedTuple):
     new: datetime  # naive; what it shows
 
 
-def next_due(trigger: TimeTrigger, zone: ZoneInfo, after: datetime) -> Due | None:
-    """The first due time strictly later than `after`.
+def next_due(
+    trigger: TimeTrigger, zone: ZoneInfo, after: datetime, jitter: Jitter | None = None
+) -> Due | None:
+    """The first due time strictly later than `after`; an interval may have a jitter of its own.
 
     None if the trigger is not due in the next hundred years, as after the last year it names.
     """
-    return _next_due(trigger, zone, after.astimezone(UTC))
+    return _next_due(trigger, zone, after.astimezone(UTC), jitter or own_jitter(trigger))
 
 
 @lru_cache(10_000)
-def _next_due(trigger: TimeTrigger, zone: ZoneInfo, after: datetime) -> Due | None:
+def _next_due(
+    trigger: TimeTrigger, zone: ZoneInfo, after: datetime, jitter: Jitter | None
+) -> Due | None:
     """The same for an instant in UTC; cached, because many schedules share their due times."""
-    if isinstance(trigger, Interval | CalendarInterval) and trigger.jitter:
-        due = _delayed(trigger, zone, after)
+    if jitter is not None:
+        due = _delayed(trigger, zone, after, jitter)
     else:
         due = _undelayed(trigger, zone, after)
     assert due is None or due.at > after  # else a schedule would be due without end
@@ -92,12 +100,12 @@ def _undelayed(trigger: TimeTrigger, zone: ZoneInfo, after: datetime) -> Due | N
     return _fixed(trigger, zone, wall)
 
 
-def _delayed(trigger: Interval | CalendarInterval, zone: ZoneInfo, after: datetime) -> Due | None:
+def _delayed(trigger: TimeTrigger, zone: ZoneInfo, after: datetime, jitter: Jitter) -> Due | None:
     """The earliest delayed due time later than `after`; undelayed, it may lie before that."""
     found: Due | None = None
-    due = _undelayed(trigger, zone, after - trigger.jitter)
+    due = _undelayed(trigger, zone, after - jitter.most)
     while due is not None and (found is None or due.at < found.at):
-        late = due if due.is_skipped else _late(due, delay(trigger, due.at), zone)
+        late = due if due.is_skipped else _late(due, jitter.delay(due.at), zone)
         if late.at > after and (found is None or late.at < found.at):
             found = late
         due = _undelayed(trigger, zone, due.at)
@@ -114,11 +122,16 @@ def _late(due: Due, by: timedelta, zone: ZoneInfo) -> Due:
 
 
 def dues(
-    trigger: TimeTrigger, zone: ZoneInfo, after: datetime, until: datetime, limit: int
+    trigger: TimeTrigger,
+    zone: ZoneInfo,
+    after: datetime,
+    until: datetime,
+    limit: int,
+    jitter: Jitter | None = None,
 ) -> Iterator[Due]:
     """The due times in `(after, until]`, strictly increasing; the first `limit` of them."""
     for _ in range(limit):
-        due = next_due(trigger, zone, after)
+        due = next_due(trigger, zone, after, jitter)
         if due is None or due.at > until:
             return
         yield due
@@ -134,6 +147,24 @@ def require_due(trigger: TimeTrigger, zone: ZoneInfo, now: datetime) -> Due:
     if due is None:
         raise InvalidValue(f"trigger '{trigger}' is never due in {zone.key}: {_why_never(trigger)}")
     return due
+
+
+def shortest_spacing(trigger: TimeTrigger) -> timedelta | None:
+    """The shortest time between due times of a trigger; None if it has one due time at most.
+
+    It is that of the first `_COMPARED` due times, on a clock that is never set.
+    """
+    if isinstance(trigger, Every):
+        return timedelta(seconds=trigger.seconds)
+    if isinstance(trigger, Interval):
+        return trigger.length
+    start = _COMPARED_FROM
+    if isinstance(trigger, CalendarInterval):
+        start = datetime.combine(trigger.start, time(), UTC) - _TICK
+    found: list[datetime] = []
+    while len(found) < _COMPARED and (due := _undelayed(trigger, _UTC, start)) is not None:
+        found.append(start := due.at)
+    return min((after - before for before, after in pairwise(found)), default=None)
 
 
 def _why_never(trigger: TimeTrigger) -> str:

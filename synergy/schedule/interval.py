@@ -40,7 +40,7 @@ SECONDS = {"weeks": 604_800, "days": 86_400, "hours": 3_600, "minutes": 60, "sec
 class Interval:
     """Due at `start` and each time that `length` has elapsed since, up to `end`.
 
-    All of it is whole seconds. `seed` is the name of the schedule, see `delay`.
+    All of it is whole seconds. `seed` is the name of the schedule, see `Jitter`.
     """
 
     length: timedelta
@@ -80,7 +80,7 @@ class CalendarInterval:
 
     Either `months` or `days` is 0. A month without the day of `start` is left out; with
     `is_last_day` the last day of each month is meant, from the month of `start` on.
-    `seed` is the name of the schedule, see `delay`.
+    `seed` is the name of the schedule, see `Jitter`.
     """
 
     months: int = 0
@@ -163,15 +163,29 @@ class CalendarInterval:
 TimeTrigger = Trigger | Interval | CalendarInterval
 
 
-def delay(trigger: Interval | CalendarInterval, at: datetime) -> timedelta:
-    """The delay of a due time: whole seconds, at most the jitter.
+@dataclass(frozen=True, slots=True)
+class Jitter:
+    """A delay of each due time by whole seconds, at most `most`; `seed` is the schedule's name."""
 
-    It depends on the schedule's name and the due time alone. So all agents compute the same one,
-    and schedules with the same due times are spread.
-    """
-    text = f"{trigger.seed} {at.timestamp():.0f}"
-    drawn = int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big")
-    return drawn % (int(trigger.jitter.total_seconds()) + 1) * _TICK
+    most: timedelta
+    seed: str
+
+    def delay(self, at: datetime) -> timedelta:
+        """The delay of the due time `at`.
+
+        It depends on the schedule's name and the due time alone. So all agents compute the same
+        one, and schedules with the same due times are spread.
+        """
+        text = f"{self.seed} {at.timestamp():.0f}"
+        drawn = int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big")
+        return drawn % (int(self.most.total_seconds()) + 1) * _TICK
+
+
+def own_jitter(trigger: TimeTrigger) -> Jitter | None:
+    """The jitter of an interval; None for one without, and for other triggers."""
+    if isinstance(trigger, Interval | CalendarInterval) and trigger.jitter:
+        return Jitter(trigger.jitter, trigger.seed)
+    return None
 
 
 @lru_cache(1_000)

@@ -75,6 +75,7 @@ WRONG = [
     ({**GOOD, "eventTimestamp": 1432123140}, "eventTimestamp"),
     ({**GOOD, "eventTimestamp": "2015-05-20"}, "eventTimestamp"),
     ({**GOOD, "eventTimestamp": "2015-02-30T00:00:00Z"}, "eventTimestamp"),
+    ({**GOOD, "eventTimestamp": "2015-05-20T23:59:00Z"}, "eventTimestamp"),  # ahead of the clock
     ({**GOOD, "eventResourceId": ""}, "eventResourceId"),
     ({**GOOD, "eventResourceId": "a\nb"}, "eventResourceId"),
     ({**GOOD, "eventResourceId": "x" * 2049}, "eventResourceId"),

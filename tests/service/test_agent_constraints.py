@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from synergy.agent.deciding import gauges
-from synergy.agent.deciding.schedules import disabling
+from synergy.agent.deciding.decisions import disabling
 from synergy.model.schedule import RunState
 from tests.service.agent_harness import NOW, OPERATOR, once, work
 from tests.service.constraint_kit import WAITS, launched

@@ -67,6 +67,29 @@ def test_timestamps_have_fractions_and_offsets(agents, text, expected):
     assert taken(agents, {**GOOD, "eventTimestamp": text})[0].event.timestamp == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "is_refused"),
+    [
+        ("2026-03-10T12:05:00Z", False),
+        ("2026-03-10T12:05:00.001Z", True),
+        ("2026-03-10T13:00:00Z", True),  # a local time, sent as if it were UTC
+        ("2026-03-10T13:00:00+01:00", False),
+    ],
+)
+def test_an_event_far_ahead_of_the_clock_is_refused(agents, text, is_refused):
+    item = {**GOOD, "eventTimestamp": text}
+    if not is_refused:
+        taken(agents, item)
+        return
+    with pytest.raises(InvalidEvents) as error:
+        taken(agents, item)
+    assert str(error.value) == (
+        f"eventTimestamp: '{text}' is more than 5m ahead of this machine's clock, "
+        "2026-03-10T12:00:00Z: send the time of the event, in UTC or with an offset"
+    )
+    assert not number_of_events(agents)
+
+
 def without(field: str) -> dict[str, object]:
     return {name: value for name, value in GOOD.items() if name != field}
 

@@ -134,3 +134,28 @@ def test_a_definition_that_is_wrong_is_refused_with_all_its_mistakes(reads):
     with pytest.raises(InvalidDefinition) as caught:
         reads.preview({"name": "x", "target": "ftp://x", "trigger": "every 0"})
     assert len(caught.value.mistakes) == 2
+
+
+def test_a_preview_ends_with_the_schedule(reads):
+    data = {"name": "h", "target": TARGET, "trigger": "every 3600"}
+    ended = reads.preview({**data, "end": "2026-03-10T14:00:00Z"}, NOW, limit=9)
+    assert instants(ended) == ["03-10T12:00Z", "03-10T13:00Z", "03-10T14:00Z"]
+    counted = reads.preview({**data, "max_runs": 2}, NOW, limit=9)
+    assert (instants(counted), counted.more) == (["03-10T12:00Z", "03-10T13:00Z"], False)
+
+
+def test_excluded_due_times_are_shown_with_the_reason_and_do_not_count_as_runs(reads):
+    data = {"name": "d", "target": TARGET, "trigger": "at 09:00", "exclude": ["2026-03-11"]}
+    preview = reads.preview({**data, "max_runs": 1}, NOW)
+    assert instants(preview) == ["03-11T09:00Z", "03-12T09:00Z"]
+    assert [(due.local is None, due.remark) for due in preview.dues] == [
+        (True, "2026-03-11 is an excluded date"),
+        (False, ""),
+    ]
+
+
+def test_a_preview_shows_delayed_due_times(reads):
+    data = {"name": "h", "target": TARGET, "trigger": "every 3600", "jitter": "30m"}
+    (due,) = reads.preview(data, NOW, limit=1).dues
+    assert NOW <= due.at <= NOW + timedelta(minutes=30)
+    assert due.remark.startswith("jitter delays ")

@@ -12,10 +12,12 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from synergy.agent.context import AgentContext
+from synergy.agent.deciding.cancellation import cancel_active
 from synergy.agent.deciding.clock_guard import ClockGuard
 from synergy.agent.deciding.decision_batch import decision_batch
 from synergy.agent.deciding.decisions import WrittenDecisions
 from synergy.agent.deciding.definitions import Definitions
+from synergy.agent.deciding.failure_pauses import FailurePauses
 from synergy.agent.deciding.feed import Feed
 from synergy.agent.deciding.gauges import Gauges
 from synergy.agent.deciding.launcher import Launcher, LocalDeliverer
@@ -76,6 +78,7 @@ class AgentDecider:
             self._unfinished,
             self._schedules,
             unit_ends,
+            FailurePauses(context, members, deliverer),
             self._learn,
             self._forget,
             self._end,
@@ -156,7 +159,9 @@ class AgentDecider:
     def _write(self, judged: Judged, now: datetime) -> None:
         """Writes the decisions about pending runs, then reads the rows of all of them again."""
         deliverer = self._launcher.deliverer
+        active = [run for name in judged.cancel for run in self._unfinished.active_of(name)]
         with decision_batch(self._store, self._members, deliverer) as (batch, written):
+            canceled = cancel_active(self._store, active, self._name, now) if active else []
             changes = self._changes(judged, now)
             launched = [c.run for c in changes if c.run.state is RunState.LAUNCHED]
             written.claimed = launched
@@ -164,7 +169,9 @@ class AgentDecider:
             written.claimed = [run for run in launched if run.id not in refused]
             self._launcher.hand_out(written.claimed, now, batch, self._outbox.announced)
         self._failure = self._failure or written.failure
-        self._reload([change.run.id for change in changes])
+        self._reload([*canceled, *(change.run.id for change in changes)])
+        if judged.unused:
+            self._note_failure(self._schedules.give_back(judged.unused, now))
 
     def _changes(self, judged: Judged, now: datetime) -> list[RunChange]:
         names = sorted({run.schedule for run, _ in judged.launch})

@@ -17,6 +17,7 @@ from datetime import datetime
 
 from synergy.agent.context import AgentContext
 from synergy.agent.deciding.decisions import WrittenDecisions
+from synergy.agent.deciding.failure_pauses import FailurePauses
 from synergy.agent.deciding.occurrences import (
     JOB_ENDS,
     RUN_ENDS,
@@ -30,7 +31,7 @@ from synergy.agent.deciding.unfinished_runs import UnfinishedRuns
 from synergy.agent.delivering.unit_ends import UnitEnds
 from synergy.model.journal import JournalEntry, unit_event
 from synergy.model.journal_event import JournalEvent, Noun
-from synergy.model.schedule import Run
+from synergy.model.schedule import Run, RunState
 from synergy.model.unit_of_work import UnitState
 from synergy.names import DECIDED_EVENT
 from synergy.schedule.check_context import OF_RUNS
@@ -65,6 +66,7 @@ class Feed:
         unfinished: UnfinishedRuns,
         decisions: ScheduleDecisions,
         unit_ends: UnitEnds,
+        pauses: FailurePauses,
         learn: Callable[[Iterable[Run]], object],
         forget: Callable[[Iterable[str]], object],
         end: Callable[[Iterable[JournalEntry]], object],
@@ -81,6 +83,7 @@ class Feed:
         self._unfinished = unfinished
         self._decisions = decisions
         self._unit_ends = unit_ends
+        self._pauses = pauses
         self._learn = learn
         self._forget = forget
         self._end = end
@@ -116,6 +119,8 @@ class Feed:
         page = _Page()
         for entry in entries:
             self._sort(entry, page)
+        failed = {entry.process for entry in page.ended if entry.after == RunState.FAILED.value}
+        self._pauses.check(failed, now)  # before the position is stored
         found = self._happened(page)
         newest = entries[-1].seq
         written = WrittenDecisions()

@@ -20,7 +20,8 @@ from synergy.lifecycle.state_changes import advance
 from synergy.messaging.message import UnitMessage
 from synergy.model.schedule import Run, RunState, Schedule
 from synergy.names import DELIVERIES
-from synergy.schedule.definition import Definition, WorkerProgram
+from synergy.schedule.constraint import may_overlap
+from synergy.schedule.definition import Definition
 from synergy.schedule.progress.state import Made
 from synergy.schedule.run_request import request_of
 from synergy.storage.protocol import Batch
@@ -66,8 +67,7 @@ class Launcher:
         """
         run = run_of(schedule, definition, made, now)
         is_held = bool(definition.constraints) or made.in_turn
-        if isinstance(definition.program, WorkerProgram):
-            is_held |= not is_free  # without a constraint it runs once at a time
+        is_held |= not is_free and not may_overlap(definition)
         if made.ended_by is None and not is_held:
             return self.launched(run, definition, now)
         return run

@@ -29,6 +29,7 @@ def of_event(event: Event) -> tuple[tuple[str, ...], Occurrence]:
         type=event.type,
         resource=event.resource,
         at=event.timestamp,
+        received_at=event.at,
         partitions=partitions if isinstance(partitions, int) else 1,
     )
     return keys, occurrence

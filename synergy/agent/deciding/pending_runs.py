@@ -15,48 +15,40 @@ from datetime import datetime, timedelta
 from synergy.agent.context import AgentContext
 from synergy.agent.deciding.definitions import Definitions
 from synergy.agent.deciding.gauges import Gauges
-from synergy.agent.deciding.unfinished_runs import (
-    UnfinishedRuns,
-    group_key,
-    program_key,
-    schedule_key,
-)
+from synergy.agent.deciding.run_facts import RunFacts
+from synergy.agent.deciding.unfinished_runs import UnfinishedRuns, schedule_key
 from synergy.agent.deciding.wait_queues import WaitQueues
 from synergy.commands.schedule_rows import off, superseded
 from synergy.errors import InvalidValue
 from synergy.lifecycle.legal_moves import RunMove
 from synergy.lifecycle.state_changes import advance
 from synergy.model.schedule import Run, RunState, Schedule
-from synergy.schedule.constraint import UNDER_WAY, Facts, Judgement, Verdict, judge
-from synergy.schedule.definition import (
-    AtMost,
-    Concurrency,
-    Definition,
-    Load,
-    LoadOf,
-    SinceLastRun,
-    TimeWindow,
-)
+from synergy.schedule.constraint import SKIPPING, Judgement, Verdict, judge
+from synergy.schedule.definition import Concurrency, Definition, Overlap, TimeWindow
 
 LOAD = "load"
 VERSION_LAG = timedelta(minutes=1)  # a run may be seen this long before its schedule's new version
-PAGE = 100
 SCHEDULES_KEPT = 10_000
-_SUCCEEDED = (RunState.PROCESSED, RunState.NOOP)
 
 
 @dataclass(slots=True)
 class Judged:
-    """Runs to launch, to abort or to skip for a reason, and those with new reasons for waiting."""
+    """Runs to launch, to abort or to skip for a reason, and those with new reasons for waiting.
+
+    `cancel` are the schedules whose active runs are to be canceled for a new one. `unused` are
+    dropped runs of schedules that have `max_runs`, of which they do not count.
+    """
 
     launch: list[tuple[Run, Definition]] = field(default_factory=list)
     abort: list[tuple[Run, str]] = field(default_factory=list)
     skip: list[tuple[Run, str]] = field(default_factory=list)  # they came due during a run
     explained: list[Run] = field(default_factory=list)
+    cancel: set[str] = field(default_factory=set)
+    unused: list[Run] = field(default_factory=list)
 
     @property
     def is_empty(self) -> bool:
-        return not (self.launch or self.abort or self.skip or self.explained)
+        return not (self.launch or self.abort or self.skip or self.explained or self.cancel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +75,8 @@ class PendingRuns:
         self._unfinished = unfinished
         self._gauges = gauges
         self._queues = WaitQueues()
+        self._facts = RunFacts(context.store, unfinished, gauges)
         self._current: dict[str, _Current] = {}
-        self._launches: dict[str, dict[str, datetime]] = {}  # by schedule, then run
-        self._successes: dict[str, datetime | None] = {}
 
     def learn(self, run: Run) -> None:
         """Updates the queues with a run as stored, pending or not."""
@@ -93,14 +84,11 @@ class PendingRuns:
             self._queues.add(run)
         else:
             self._queues.remove(run.id)
-            if run.schedule in self._launches and run.launched_at is not None:
-                self._launches[run.schedule][run.id] = run.launched_at
+            self._facts.launched(run)
 
     def ended(self, schedule: str, state: RunState, at: datetime) -> None:
         """Notes that a run of the schedule has ended."""
-        if schedule in self._successes and state in _SUCCEEDED:
-            known = self._successes[schedule]
-            self._successes[schedule] = at if known is None else max(known, at)
+        self._facts.ended(schedule, state, at)
 
     def forget(self, run: str) -> None:
         """Removes a run that has ended."""
@@ -109,7 +97,7 @@ class PendingRuns:
     def learn_schedule(self, name: str) -> None:
         """Has the pending runs of a changed schedule evaluated again."""
         self._current.pop(name, None)
-        self._launches.pop(name, None)
+        self._facts.forget(name)
         for run in self._unfinished.pending_of(name):
             self._queues.add(run)
 
@@ -175,12 +163,15 @@ class PendingRuns:
                 self._unfinished.learn(launched)
                 self.learn(launched)
             case Verdict.ABORT:
-                gone = judged.skip if UNDER_WAY in found.reasons else judged.abort
+                gone = judged.abort if SKIPPING.isdisjoint(found.reasons) else judged.skip
                 self._drop(run, "; ".join(found.reasons), gone)
+                judged.unused += [run] * (definition.max_runs is not None)
             case Verdict.WAIT:
                 queue = _queue_key(run, definition, found.awaits)
                 self._queues.enqueue(run, queue, found.awaits, found.again_at)
                 self._explain(run, found.reasons, judged)
+                if found.cancels:
+                    judged.cancel.add(run.schedule)
 
     def _judgement(self, run: Run, definition: Definition, now: datetime) -> Judgement:
         if run.state is RunState.PENDING_LAUNCH:
@@ -191,7 +182,7 @@ class PendingRuns:
             why = f"comes after the run that is due at {before:%Y-%m-%dT%H:%M:%SZ}"
             awaits = frozenset([schedule_key(run.schedule)])
             return Judgement(Verdict.WAIT, (why,), ends_at, awaits)
-        return judge(definition, run, self._facts(run, definition, now), now)
+        return judge(definition, run, self._facts.of(run, definition, now), now)
 
     def _drop(self, run: Run, reason: str, gone: list[tuple[Run, str]]) -> None:
         self._queues.remove(run.id)
@@ -201,50 +192,6 @@ class PendingRuns:
     def _explain(self, run: Run, reasons: tuple[str, ...], judged: Judged) -> None:
         if reasons != run.detail.waits:
             judged.explained.append(replace(run, detail=replace(run.detail, waits=reasons)))
-
-    # The facts that constraints depend on
-
-    def _facts(self, run: Run, definition: Definition, now: datetime) -> Facts:
-        active = self._unfinished.active
-        kinds = {type(constraint) for constraint in definition.constraints}
-        loads = {c.of for c in definition.constraints if isinstance(c, Load)}
-        return Facts(
-            active_of_program=active[program_key(run.program)],
-            active_of_group=active[group_key(run.group)] if run.group else 0,
-            active_of_schedule=active[schedule_key(run.schedule)],
-            last_success_at=self._last_success(run.schedule) if SinceLastRun in kinds else None,
-            launches=self._launches_of(run, definition, now) if AtMost in kinds else (),
-            load=self._gauges.load() if LoadOf.BOX in loads else 0.0,
-            depth=self._gauges.depth(run.program) if LoadOf.QUEUE in loads else 0,
-        )
-
-    def _last_success(self, schedule: str) -> datetime | None:
-        if schedule not in self._successes:
-            runs = [self._store.runs.last(schedule, _SUCCEEDED)]
-            for state in _SUCCEEDED:  # a run that was launched earlier may have ended later
-                runs += self._store.runs.find(schedule, state, PAGE)[0]
-            ends = [run.finished_at for run in runs if run is not None and run.finished_at]
-            self._successes[schedule] = max(ends, default=None)
-        return self._successes[schedule]
-
-    def _launches_of(self, run: Run, definition: Definition, now: datetime) -> list[datetime]:
-        longest = max(c.per for c in definition.constraints if isinstance(c, AtMost))
-        since = now - longest
-        if run.schedule not in self._launches:
-            oldest = since - definition.timeout  # a run may have been pending for so long
-            self._launches[run.schedule] = self._read_launches(run.schedule, oldest)
-        recent = {id_: at for id_, at in self._launches[run.schedule].items() if at > since}
-        self._launches[run.schedule] = recent
-        return sorted(recent.values(), reverse=True)
-
-    def _read_launches(self, schedule: str, oldest: datetime) -> dict[str, datetime]:
-        found: dict[str, datetime] = {}
-        cursor: str | None = None
-        while True:
-            runs, cursor = self._store.runs.find(schedule=schedule, limit=PAGE, cursor=cursor)
-            found |= {run.id: run.launched_at for run in runs if run.launched_at is not None}
-            if cursor is None or (runs and runs[-1].created_at < oldest):
-                return found
 
     # Schedules
 
@@ -277,7 +224,7 @@ class PendingRuns:
 def _queue_key(run: Run, definition: Definition, awaits: frozenset[str]) -> Hashable:
     """The name of the queue of a waiting run; similar runs that await the same keys share one."""
     alike = all(isinstance(c, Concurrency | TimeWindow) for c in definition.constraints)
-    if alike and not run.detail.in_turn:
+    if alike and not run.detail.in_turn and definition.overlap is not Overlap.BUFFER_ONE:
         return (definition.constraints, run.program, run.group, awaits)
     return run.id
 

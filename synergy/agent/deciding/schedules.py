@@ -10,22 +10,24 @@ disabled with the reason, and does not delay others.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 from synergy.agent.context import AgentContext
 from synergy.agent.deciding.decision_batch import decision_batch
-from synergy.agent.deciding.decisions import ScheduleDecision, WrittenDecisions
+from synergy.agent.deciding.decisions import ScheduleDecision, WrittenDecisions, disabling
 from synergy.agent.deciding.definitions import Definitions
+from synergy.agent.deciding.joining import joining, waiting_run
 from synergy.agent.deciding.launcher import Announced, Launcher
 from synergy.agent.deciding.lookahead import Lookahead
 from synergy.agent.deciding.unfinished_runs import UnfinishedRuns
 from synergy.agent.membership import Membership
-from synergy.commands.schedule_rows import stopped
 from synergy.errors import MessagingUnavailable, StorageUnavailable
 from synergy.model.journal_event import JournalEvent
 from synergy.model.schedule import Run, Schedule, ScheduleChange
+from synergy.schedule.constraint import may_overlap
 from synergy.schedule.definition import Definition
 from synergy.schedule.progress.ended_periods import Ended
 from synergy.schedule.progress.old_periods import take_all
@@ -94,7 +96,8 @@ class ScheduleDecisions:
             # Whether a worker is free, and what disables a schedule, is decided at the due time.
             is_sound = all(change.schedule.is_enabled for change in decided.changes)
             has_workers = any(run.is_of_worker for run in decided.runs)
-            return decided if is_sound and not has_workers else None
+            may_overlap = row.definition.get("overlap", "allow") == "allow"
+            return decided if is_sound and may_overlap and not has_workers else None
 
         self._lookahead.look(self._store.schedules.due(at, MOST_AHEAD), at, decide)
 
@@ -129,9 +132,52 @@ class ScheduleDecisions:
             by_seq = {one.seq: one for key in row.keys for one in found.get(key, ())}
             if not by_seq:
                 return ScheduleDecision()  # it was changed and no longer listens to them
-            some = [by_seq[seq] for seq in sorted(by_seq)]
-            return self._decide(row, now, lambda d, progress: take_all(d, progress, some, now))
+            return self._take(row, [by_seq[seq] for seq in sorted(by_seq)], now)
 
+        return self._write_all(rows, decide, facts, now)
+
+    def _take(
+        self, row: Schedule, occurrences: Sequence[Occurrence | Ended], now: datetime
+    ) -> ScheduleDecision:
+        """Decides about occurrences; with `coalesce` they may join a run that waits."""
+        waiting = waiting_run(self._store, self._unfinished, row)
+        joined: list[Occurrence] = []
+
+        def decide(definition: Definition, progress: ProgressState) -> Step:
+            is_busy = not self._unfinished.is_idle(row.name)
+            step = take_all(
+                definition,
+                progress,
+                occurrences,
+                now,
+                is_waiting=waiting is not None,
+                is_held=bool(definition.constraints) or (is_busy and not may_overlap(definition)),
+            )
+            joined.extend(step.joined)
+            return step
+
+        decided = self._decide(row, now, decide)
+        if waiting is not None and joined:
+            decided.joined.append(joining(waiting, joined, self._name))
+        return decided
+
+    def give_back(self, unused: Iterable[Run], now: datetime) -> WrittenDecisions:
+        """Takes runs that ended before their launch off the number of runs of their schedules."""
+        numbers = Counter((run.schedule, run.version) for run in unused)
+
+        def decide(row: Schedule) -> ScheduleDecision:
+            number = numbers[row.name, row.version]
+            if not number or not row.is_enabled:
+                return ScheduleDecision()
+            return self._decide(row, now, lambda _, progress: Step(progress.without_runs(number)))
+
+        rows = self._store.schedules.get(sorted({name for name, _ in numbers}))
+        return self._write_all(rows, decide, {}, now)
+
+    def _write_all(
+        self, rows: Sequence[Schedule], decide: _DecideRow, facts: Mapping[str, str], now: datetime
+    ) -> WrittenDecisions:
+        """Writes the decisions about a group, again for schedules that are changed meanwhile."""
         written = self._write(rows, decide, facts, now)
         for _ in range(MOST_ATTEMPTS):
             if not written.refused:
@@ -209,20 +255,26 @@ class ScheduleDecisions:
             return written
         began = self._clock.monotonic()
         deliverer = self._launcher.deliverer
-        runs = deliverer.claim_locally(decided.runs)
+        joined = [change.run.id for change in decided.joined]
         with decision_batch(self._store, self._members, deliverer) as (batch, commit):
-            commit.claimed = runs
+            if joined:
+                refused_runs = self._store.runs.change(decided.joined)
+                written.refused = [change.run.schedule for change in refused_runs]
+                decided = decided.without(written.refused)
+            runs = commit.claimed = deliverer.claim_locally(decided.runs)
             if runs:
                 commit.claimed = written.runs = self._store.runs.create(runs, self._name)
                 self._launcher.hand_out(written.runs, now, batch, self._announced)
             if decided.changes:
                 refused = self._store.schedules.change(decided.changes)
-                written.refused = [change.schedule.name for change in refused]
+                written.refused += [change.schedule.name for change in refused]
             if not written.refused:
                 for name, value in facts.items():
                     self._store.facts.set(name, value)
         written.failure = commit.failure
         self._count(decided, written, began)
+        if joined:
+            written.runs = [*written.runs, *self._store.runs.get(joined)]
         return written
 
     def _leased(self, what: str, number: int, began: float) -> None:
@@ -240,17 +292,6 @@ class ScheduleDecisions:
         if written.runs:
             seconds = self._clock.monotonic() - began
             self._meter.observe("schedule_job_started_duration_seconds", "written", seconds)
-
-
-def disabling(
-    row: Schedule, reason: str, agent: str, now: datetime
-) -> tuple[ScheduleChange, list[Run]]:
-    """The change that disables a schedule, and the records of the occurrences it collected."""
-    stop = stopped(row, reason, now)
-    change = ScheduleChange(
-        stop.schedule, event=JournalEvent.SCHEDULE_DISABLED, why=reason, who=agent
-    )
-    return change, list(stop.gone)
 
 
 def _is_due(row: Schedule, now: datetime) -> bool:

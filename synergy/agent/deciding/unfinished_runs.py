@@ -96,6 +96,10 @@ class UnfinishedRuns:
         runs = self._of_schedule.get(schedule, ())
         return [self.pending[run] for run in runs if run in self.pending]
 
+    def active_of(self, schedule: str) -> list[str]:
+        """The active runs of a schedule."""
+        return [run for run in self._of_schedule.get(schedule, ()) if run in self.launched]
+
     def before(self, run: Run) -> datetime | None:
         """The due time of the earliest unfinished run of its schedule that is due before it."""
         others = self._of_schedule.get(run.schedule, {})

@@ -9,7 +9,7 @@ from datetime import datetime
 from random import Random
 
 from synergy.agent.context import AgentContext
-from synergy.agent.deciding.schedules import disabling
+from synergy.agent.deciding.decisions import disabling
 from synergy.agent.delivering.requests import answered
 from synergy.agent.delivering.unit_ends import count_end
 from synergy.delivery.request import Response

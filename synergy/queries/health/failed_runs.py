@@ -1,4 +1,4 @@
-"""Failed runs that were not launched again, and messages in quarantine."""
+"""Failed runs that were not launched again, paused schedules, and messages in quarantine."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from synergy.messaging.protocol import BusView
 from synergy.model.schedule import Run, RunState
-from synergy.queries.health.situation import FailedRuns, Quarantine
+from synergy.queries.health.situation import FailedRuns, Paused, Quarantine
 from synergy.queries.schedules.run_successors import successor_id, successors
+from synergy.runtime.paused_schedules import paused_schedules
 from synergy.storage.protocol import StoreView
 
 _SUCCEEDED = (RunState.PROCESSED, RunState.NOOP)
@@ -56,6 +57,12 @@ def _not_made_up_for(store: StoreView, schedule: str, runs: Sequence[Run]) -> li
         or succeeded_at is None
         or (run.launched_at or run.created_at) > succeeded_at
     ]
+
+
+def paused(store: StoreView) -> Iterator[Paused]:
+    """The schedules that were paused because their runs failed."""
+    for row in paused_schedules(store):
+        yield Paused(row.name, row.changed_at, row.reason)
 
 
 def quarantine(bus: BusView, limit: int) -> Quarantine | None:

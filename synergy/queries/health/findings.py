@@ -11,6 +11,7 @@ from synergy.queries.health.situation import (
     Down,
     FailedRuns,
     Held,
+    Paused,
     Periods,
     ProcessPeriods,
     SilentBox,
@@ -38,6 +39,7 @@ class Trouble(Enum):
     GIVEN_UP = "given_up"
     LATE = "late"
     FAILED_RUNS = "failed_runs"
+    PAUSED = "paused"
     QUARANTINE = "quarantine"
     UNEXPLAINED = "unexplained"
     AUDIT_OLD = "audit_old"
@@ -64,6 +66,7 @@ _WORDS = {
     Trouble.GIVEN_UP: ("period was given up", "periods were given up"),
     Trouble.LATE: ("period is late", "periods are late"),
     Trouble.FAILED_RUNS: ("run failed", "runs failed"),
+    Trouble.PAUSED: ("schedule is paused", "schedules are paused"),
     Trouble.QUARANTINE: ("message is in quarantine", "messages are in quarantine"),
     Trouble.UNEXPLAINED: ("period is not accounted for", "periods are not accounted for"),
     Trouble.AUDIT_OLD: ("audit is missing", "audits are missing"),
@@ -139,6 +142,7 @@ def findings(facts: Situation, late: Sequence[ProcessPeriods], now: datetime) ->
     for one in late:
         yield _late(one)
     yield from map(_runs, facts.runs)
+    yield from map(_paused, facts.paused)
     yield from _quarantine(facts)
     yield from _audit(facts, now)
 
@@ -231,6 +235,14 @@ def _runs(some: FailedRuns) -> Finding:
     again = remedies.retry_runs(some.schedule) if is_many else remedies.retry_run(some.run)
     helps = (again, remedies.look_at_run(some.run))
     return Finding(Trouble.FAILED_RUNS, some.count, some.since, first, text, helps)
+
+
+def _paused(one: Paused) -> Finding:
+    first = First(schedule=one.schedule, path=api_path("schedules", one.schedule))
+    text = f"schedule {one.schedule} is {one.why}"
+    return Finding(
+        Trouble.PAUSED, 1, one.since, first, text, (remedies.enable_schedule(one.schedule),)
+    )
 
 
 def _quarantine(facts: Situation) -> Iterator[Finding]:

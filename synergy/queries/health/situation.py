@@ -127,6 +127,15 @@ class FailedRuns:
 
 
 @dataclass(frozen=True, slots=True)
+class Paused:
+    """A schedule that is disabled because its runs failed."""
+
+    schedule: str
+    since: datetime
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Quarantine:
     """Messages in quarantine; `since` is when the oldest was put there."""
 
@@ -159,6 +168,7 @@ class Situation:
     stuck: tuple[Stuck, ...] = ()
     processes: tuple[ProcessPeriods, ...] = ()
     runs: tuple[FailedRuns, ...] = ()
+    paused: tuple[Paused, ...] = ()
     quarantine: Quarantine | None = None
     retrying: int = 0
     audit: LastAudit | None = None

@@ -17,7 +17,7 @@ from synergy.model.journal_event import JournalEvent
 from synergy.model.process import DaemonProcess, Deployment, Process
 from synergy.model.switches import is_switched_on, shall_run
 from synergy.model.unit_of_work import UnitOfWork, UnitState
-from synergy.queries.health.failed_runs import failed_runs, quarantine
+from synergy.queries.health.failed_runs import failed_runs, paused, quarantine
 from synergy.queries.health.periods import PeriodFacts
 from synergy.queries.health.situation import (
     Down,
@@ -85,6 +85,7 @@ class SituationReader:
             stuck=tuple(self._stuck()) if led[COLLECTOR] else (),
             processes=processes,
             runs=tuple(failed_runs(self._store, MOST)),
+            paused=tuple(paused(self._store)),
             quarantine=quarantine(self._bus, MOST),
             retrying=sum(unit.state is UnitState.INVALID for unit in self._units),
             audit=last_audit(self._store),

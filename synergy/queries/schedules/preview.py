@@ -7,9 +7,11 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from heapq import merge
 from itertools import groupby, islice
+from sys import maxsize
 
 from synergy.model.schedule import RunKind, run_id
 from synergy.queries.schedules.views import DueView, Preview
+from synergy.schedule.catchup import excluded
 from synergy.schedule.cron.line import Cron
 from synergy.schedule.definition import Definition, DeliveryProgram, Elapsed, Once, Times, leaves
 from synergy.schedule.due import Due, dues
@@ -44,7 +46,8 @@ def preview(
     added.
     """
     definition = _with_payload(definition, payloads)
-    found = list(islice(_dues(definition, start, end or LATEST, limit + 1), limit + 1))
+    last = min(end or LATEST, definition.end or LATEST)
+    found = list(islice(_dues(definition, start, last), limit + 1))
     shown = tuple(found[:limit])
     program = definition.program
     body, names = None, []
@@ -76,20 +79,27 @@ def _with_payload(definition: Definition, payloads: ReadablePayloads) -> Definit
     )
 
 
-def _dues(definition: Definition, start: datetime, end: datetime, limit: int) -> Iterator[DueView]:
-    """The due times of all time triggers, each instant once."""
+def _dues(definition: Definition, start: datetime, end: datetime) -> Iterator[DueView]:
+    """The due times of all time triggers, each instant once, until all runs are made."""
     floor = start - _TICK
     if definition.start is not None:
         floor = max(floor, definition.start - _TICK)
     local = zone(definition.zone)
     lines = [
-        dues(leaf.trigger, local, floor, end, limit)
+        dues(leaf.trigger, local, floor, end, maxsize, leaf.jitter)
         for _, leaf in leaves(definition.trigger)
         if isinstance(leaf, Times)
     ]
+    runs = 0
     for at, same in groupby(merge(*lines, _onces(definition, floor, end), key=_at), key=_at):
         first = next(iter(same))
+        if reason := excluded(first, definition.exclude):
+            yield DueView(at, None, reason)
+            continue
         yield DueView(at, first.local, first.remark)
+        runs += first.local is not None
+        if runs == definition.max_runs:
+            return
 
 
 def _onces(definition: Definition, floor: datetime, end: datetime) -> list[Due]:

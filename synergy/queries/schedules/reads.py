@@ -42,9 +42,11 @@ from synergy.queries.schedules.views import (
     run_view,
     version_view,
 )
-from synergy.schedule.definition import Definition, leaves
+from synergy.schedule.catchup import next_of
+from synergy.schedule.definition import Definition, Times, leaves
 from synergy.schedule.format.read import read, warnings
 from synergy.schedule.format.summary import summarize
+from synergy.schedule.zones import zone
 from synergy.storage.protocol import StoreView
 
 LAST_RUNS = 10  # the runs that are shown with a schedule
@@ -242,7 +244,15 @@ def _remarks(definition: Definition | None, mistakes: Sequence[str]) -> tuple[st
 
 def _next_due(schedule: Schedule, definition: Definition | None) -> datetime | None:
     """The next due time, if the schedule is due by time and not at the end of a wait."""
-    if definition is None:
+    at = schedule.wake_at
+    if definition is None or at is None:
         return None
-    by_time = any(isinstance(leaf, BY_TIME) for _, leaf in leaves(definition.trigger))
-    return schedule.wake_at if by_time else None
+    by_time = [leaf for _, leaf in leaves(definition.trigger) if isinstance(leaf, BY_TIME)]
+    if not by_time:
+        return None
+    local = zone(definition.zone)
+    if at.astimezone(local).date() not in definition.exclude:
+        return at
+    lines = [leaf for leaf in by_time if isinstance(leaf, Times)]
+    found = (next_of(line, local, at, definition.exclude) for line in lines)
+    return min((one for one in found if one is not None), default=None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime
 
 from synergy.queries.schedules.views import LegView
@@ -21,7 +20,7 @@ from synergy.schedule.definition import (
     leaves,
 )
 from synergy.schedule.format.literals import readable_duration
-from synergy.schedule.format.summary import summarize
+from synergy.schedule.format.summary import trigger_words
 from synergy.schedule.progress.state import Met, ProgressState
 
 BY_TIME = (Times, Once, Elapsed)
@@ -56,7 +55,7 @@ def missing(trigger: Trigger, legs: Mapping[str, LegView], path: str = "") -> li
 
 
 def _leg(path: str, leaf: Leaf, definition: Definition, met: Met | None, now: datetime) -> LegView:
-    words = summarize(replace(definition, trigger=leaf)).rpartition(": ")[0]
+    words = trigger_words(leaf, definition.zone)
     is_met, how = _how(leaf, met, now)
     return LegView(path, words, is_met, how, met.at if met is not None else None)
 

@@ -110,6 +110,12 @@ def retry_runs(schedule: str) -> Remedy:
     return _post(command, "Launch them again", path, {"schedule": schedule})
 
 
+def enable_schedule(schedule: str) -> Remedy:
+    """Enables a schedule."""
+    path = ("schedules", schedule, "enable")
+    return _post(f"schedule enable {schedule}", "Enable the schedule", path)
+
+
 def look_at_run(run: str) -> Remedy:
     """Looks at a run."""
     return _look(f"schedule run {run}", "Look at the run", ("runs", run))

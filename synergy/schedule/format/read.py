@@ -36,11 +36,22 @@ from synergy.schedule.definition import (
 from synergy.schedule.format import literals
 from synergy.schedule.format.constraints import read_constraints
 from synergy.schedule.format.field_reader import FieldReader, Location
+from synergy.schedule.format.limits import (
+    MOST_FAILURES,
+    MOST_RUNS,
+    delayed,
+    read_end,
+    read_exclude,
+    read_jitter,
+    read_most,
+    read_overlap,
+)
 from synergy.schedule.format.literals import shown
 from synergy.schedule.format.programs import read_program
 from synergy.schedule.format.triggers import read_trigger
 from synergy.schedule.format.write import write
-from synergy.schedule.interval import CalendarInterval
+from synergy.schedule.interval import CalendarInterval, Jitter
+from synergy.schedule.progress.event_keys import keys
 
 LONGEST_WORD = 256  # characters of `external_id` and `by`
 MOST_CAUGHT_UP = 10_000
@@ -75,6 +86,7 @@ def warnings(definition: Definition) -> list[str]:
         *_about_loops(definition),
         *_about_first_run(definition),
         *_about_months(definition),
+        *_about_coalescing(definition),
     ]
 
 
@@ -84,6 +96,10 @@ def _read(fields: FieldReader, known: Known) -> Definition | None:
     constraints = read_constraints(fields, zone, has_group=bool(group))
     _check_queue(constraints, program, fields)
     name = _name(fields, trigger)
+    jitter = read_jitter(fields, trigger)
+    if trigger is not None and jitter:
+        trigger = delayed(trigger, Jitter(jitter, name))
+    start = fields.literal("from", literals.instant)
     definition = Definition(
         name=name,
         program=program or WorkerProgram(""),
@@ -99,7 +115,14 @@ def _read(fields: FieldReader, known: Known) -> Definition | None:
         catchup=fields.choice("catchup", CatchUp.ALL),
         catchup_max=fields.integer("catchup_max", 60, 1, MOST_CAUGHT_UP),
         first_run=fields.choice("first_run", FirstRun.ON_SCHEDULE),
-        start=fields.literal("from", literals.instant),
+        start=start,
+        end=read_end(fields, start),
+        max_runs=read_most(fields, "max_runs", MOST_RUNS),
+        jitter=jitter,
+        exclude=read_exclude(fields, trigger),
+        overlap=read_overlap(fields),
+        coalesce=fields.flag("coalesce", default=False),
+        pause_after_failures=read_most(fields, "pause_after_failures", MOST_FAILURES),
         budget=fields.duration("budget", _FIVE_MINUTES),
         external_id=fields.text("external_id", most=LONGEST_WORD),
         by=fields.text("by", most=LONGEST_WORD),
@@ -191,3 +214,8 @@ def _about_months(definition: Definition) -> list[str]:
         for trigger in times
         if isinstance(trigger, CalendarInterval) and trigger.leaves_out_months
     ]
+
+
+def _about_coalescing(definition: Definition) -> list[str]:
+    has_events = bool(keys(definition.trigger))
+    return ["coalesce: no event triggers this schedule"] * (definition.coalesce and not has_events)

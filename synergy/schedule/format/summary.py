@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import assert_never
 
 from synergy.schedule.definition import (
@@ -14,6 +14,7 @@ from synergy.schedule.definition import (
     EventTrigger,
     Generations,
     Once,
+    Overlap,
     Partition,
     PeriodFinished,
     Program,
@@ -23,9 +24,20 @@ from synergy.schedule.definition import (
     WorkerProgram,
 )
 from synergy.schedule.format.describe import describe
-from synergy.schedule.format.literals import spelled_duration, spelled_instant
+from synergy.schedule.format.literals import (
+    readable_duration,
+    spelled_duration,
+    spelled_instant,
+)
 from synergy.schedule.zones import zone
 
+_OVERLAPS = {
+    Overlap.SKIP: "skipped during a run",
+    Overlap.BUFFER_ONE: "one waits during a run",
+    Overlap.BUFFER_ALL: "all wait during a run",
+    Overlap.CANCEL_OTHER: "cancels the run before it",
+    Overlap.ALLOW: "runs may overlap",
+}
 _MAX_LEGS = 3  # legs that are described; further ones are only counted
 _MAX_DEPTH = 2  # of legs within legs; deeper ones are shown as "..."
 _WEBHOOK = re.compile(r"(https?://[^/]*).*", re.IGNORECASE)
@@ -34,8 +46,31 @@ _CREDENTIALS = re.compile(r"(?<=://)[^\s:/@]{0,256}(:\S{0,2048})?@")
 
 def summarize(definition: Definition) -> str:
     """The trigger and the program in words: `at 02:00 every day, UTC: runs Report`."""
-    when = _trigger(definition.trigger, definition.zone, 0)
-    return f"{when}: {_program(definition.program)}"
+    when = trigger_words(definition.trigger, definition.zone)
+    return f"{', '.join([when, *_limits(definition)])}: {_program(definition.program)}"
+
+
+def trigger_words(trigger: Trigger, zone_name: str) -> str:
+    """A trigger in words: `at 02:00 every day, UTC`."""
+    return _trigger(trigger, zone_name, 0)
+
+
+def _limits(definition: Definition) -> Iterator[str]:
+    if definition.jitter:
+        yield f"up to {readable_duration(definition.jitter)} later"
+    if definition.exclude:
+        many = f"{len(definition.exclude)} dates"
+        yield f"except on {many if len(definition.exclude) > 1 else definition.exclude[0]}"
+    if definition.end is not None:
+        yield f"until {spelled_instant(definition.end)}"
+    if definition.max_runs is not None:
+        yield f"at most {definition.max_runs:,} run{'s' * (definition.max_runs != 1)}"
+    if definition.overlap is not None:
+        yield _OVERLAPS[definition.overlap]
+    if definition.coalesce:
+        yield "events join a run that waits"
+    if failures := definition.pause_after_failures:
+        yield f"disabled after {failures:,} failure{'s in a row' * (failures != 1)}"
 
 
 def _program(program: Program) -> str:

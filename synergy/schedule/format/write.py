@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from enum import Enum
 from typing import assert_never
 
@@ -73,6 +73,8 @@ def _plain(value: object) -> object:
             return spelled_duration(value)
         case datetime():
             return spelled_instant(value)
+        case date():
+            return value.isoformat()
         case Mapping():
             return {name: _plain(inner) for name, inner in value.items()}
         case list() | tuple():

@@ -34,7 +34,7 @@ _TICK = timedelta(microseconds=1)
 def run_first(definition: Definition, progress: ProgressState, now: datetime) -> Step:
     """The run of `first_run: immediately`; at the schedule's start, if that is in the future."""
     at = _first_at(definition, progress)
-    if at is None or now < at:
+    if at is None or catchup.by_end(definition, now) < at:
         return Step(progress)
     progress = replace(progress, done=(*progress.done, FIRST))
     key = first_key(progress.life)
@@ -44,8 +44,9 @@ def run_first(definition: Definition, progress: ProgressState, now: datetime) ->
 def run_once(definition: Definition, progress: ProgressState, now: datetime) -> Step:
     """Runs each `once` that is due, whatever the catch-up; those of one instant are one run."""
     made: tuple[Made, ...] = ()
+    until = catchup.by_end(definition, now)
     for path, at in _onces(definition):
-        if path in progress.done or now < at:
+        if path in progress.done or until < at or is_spent(definition, progress):
             continue
         progress = replace(progress, done=(*progress.done, path))
         key = once_key(at, progress.version)
@@ -64,6 +65,8 @@ def run_lines(definition: Definition, progress: ProgressState, now: datetime) ->
     once = {at for _, at in _onces(definition)}  # a due time of both is one run
     made: tuple[Made, ...] = ()
     for decided in catchup.decide(definition, lines, floor, now):
+        if is_spent(definition, progress):
+            break
         progress = replace(progress, last_due=decided.until or decided.at)
         if decided.at not in once:
             step = _settle(definition, progress, decided, now)
@@ -97,7 +100,7 @@ def _settle(
 def run_elapsed(definition: Definition, progress: ProgressState, now: datetime) -> Step:
     """Runs an `elapsed` leg that is due: a duration after the last run, or after the beginning."""
     at = _elapsed_at(definition, progress)
-    if at is None or now < at:
+    if at is None or catchup.by_end(definition, now) < at:
         return Step(progress)
     key = RunKind.DUE.key(spelled_instant(at))
     return run(definition, progress, now, key=key, due_at=at, cause={})
@@ -106,7 +109,8 @@ def run_elapsed(definition: Definition, progress: ProgressState, now: datetime) 
 def latch(definition: Definition, progress: ProgressState, now: datetime) -> Step:
     """Marks due time legs of `all_of` as met, and makes a run if that meets the trigger."""
     legs = dict(_unmet(definition, progress))
-    due = {path: _last_due_at(definition, progress, leaf, now) for path, leaf in legs.items()}
+    until = catchup.by_end(definition, now)
+    due = {path: _last_due_at(definition, progress, leaf, until) for path, leaf in legs.items()}
     fresh = {path: Met(at) for path, at in due.items() if at is not None}
     if not fresh:
         return Step(progress)
@@ -144,8 +148,22 @@ def _opening(progress: ProgressState, due: list[datetime | None]) -> str:
 
 def instants(definition: Definition, progress: ProgressState) -> Iterator[datetime]:
     """The next instants at which time alone has an effect."""
+    if is_spent(definition, progress):
+        return
+    end = definition.end
+    yield from (at for at in _due(definition, progress) if end is None or at <= end)
     if progress.collecting is not None:
         yield progress.collecting.since + definition.timeout
+        if end is not None:
+            yield end + _TICK  # it is dropped
+
+
+def is_spent(definition: Definition, progress: ProgressState) -> bool:
+    """Whether the schedule has made all of its `max_runs`."""
+    return definition.max_runs is not None and progress.runs >= definition.max_runs
+
+
+def _due(definition: Definition, progress: ProgressState) -> Iterator[datetime]:
     first = (_first_at(definition, progress), _elapsed_at(definition, progress))
     yield from (at for at in first if at is not None)
     yield from (at for path, at in _onces(definition) if path not in progress.done)
@@ -254,7 +272,7 @@ def _last_due_at(
     """The newest due time of a leg up to now, since the progress was last emptied."""
     if isinstance(leaf, Times):
         floor = _floor(definition, progress.emptied_at)
-        return catchup.latest(leaf, zone(definition.zone), floor, now)
+        return catchup.latest(leaf, zone(definition.zone), floor, now, definition.exclude)
     at = _due_at(definition, progress, leaf)
     return at if at <= now else None
 
@@ -265,7 +283,7 @@ def _next_due_at(
     """The first due time of a leg since the progress was last emptied."""
     if isinstance(leaf, Times):
         floor = _floor(definition, progress.emptied_at)
-        return catchup.next_of(leaf, zone(definition.zone), floor)
+        return catchup.next_of(leaf, zone(definition.zone), floor, definition.exclude)
     return _due_at(definition, progress, leaf)
 
 

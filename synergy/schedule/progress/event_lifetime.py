@@ -5,10 +5,11 @@
 - Alive: a kept event is alive up to `life` after its timestamp; with life 0, only on its arrival.
 - Last execution: an event that is not later than the one that last ran the schedule has no effect.
 
-A schedule whose leaves are all `EventTrigger`, alone or under `all_of`, follows all four rules. In
-other triggers an `EventTrigger` leg follows the first three, judged at the instant of the decision:
-an arriving event's timestamp, or a due time. The last rule does not apply there: in `any_of` an
-event must be able to run the schedule whatever ran it last.
+A schedule of dependencies, whose leaves are all `EventTrigger` under `all_of`, follows all four
+rules. A lone `EventTrigger` follows the first one only: each matching event is one run, whatever
+its timestamp. In other triggers an `EventTrigger` leg follows the first three, judged at the
+instant of the decision: an arriving event's timestamp, or a due time. The last rule does not apply
+there: in `any_of` an event must be able to run the schedule whatever ran it last.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ from synergy.schedule.progress.state import Met, Occurrence
 
 
 def has_lifetimes_only(trigger: Trigger) -> bool:
-    """Whether all leaves of a trigger have lifetimes, alone or under `all_of`."""
-    if isinstance(trigger, AllOf):
-        return all(has_lifetimes_only(leg) for leg in trigger.legs)
-    return isinstance(trigger, EventTrigger)
+    """Whether a trigger is a set of dependencies: all leaves have lifetimes, under `all_of`."""
+    return isinstance(trigger, AllOf) and all(
+        isinstance(leg, EventTrigger) or has_lifetimes_only(leg) for leg in trigger.legs
+    )
 
 
 def newest(stored: Met | None, arriving: Occurrence) -> Met:

@@ -24,8 +24,9 @@ from synergy.model.schedule import RunKind
 from synergy.schedule.definition import Definition, leaves
 from synergy.schedule.progress import event_matching
 from synergy.schedule.progress.ended_periods import Ended, Range, joined, without
+from synergy.schedule.progress.run_building import joined_by
 from synergy.schedule.progress.state import Made, Occurrence, OldPeriods, ProgressState, Step
-from synergy.schedule.progress.steps import take
+from synergy.schedule.progress.steps import join, take
 
 RECENT = 60
 SPAN = timedelta(hours=24)
@@ -81,25 +82,41 @@ def take_all(
     progress: ProgressState,
     occurrences: Sequence[Occurrence | Ended],
     now: datetime,
+    *,
+    is_waiting: bool = False,
+    is_held: bool = False,
 ) -> Step:
-    """The effects of several occurrences, in order; ends of old periods count up to the limit."""
+    """The effects of several occurrences, in order; ends of old periods count up to the limit.
+
+    With `coalesce` they join the run that events triggered before and that `is_waiting`, or else
+    the run that the first of them make, if that `is_held` back.
+    """
     ended = [one for one in occurrences if isinstance(one, Ended)]
     concerned = {one.of.seq: one for one in _concerned(definition, progress, ended, now)}
     kept, old = _kept(definition, progress, list(concerned.values()), now)
     progress = replace(progress, old=old)
     made: list[Made] = []
+    joined: list[Occurrence] = []
     for one in occurrences:
         some = [one] if isinstance(one, Occurrence) else _counting(concerned.get(one.seq), kept)
         for occurrence in some:
-            step = take(definition, progress, occurrence, now)
+            has_made = bool(made) and made[-1].ended_by is None
+            if definition.coalesce and (is_waiting or (is_held and has_made)):
+                step = join(definition, progress, occurrence)
+            else:
+                step = take(definition, progress, occurrence, now)
             progress = step.progress
             made += step.made
+            joined += step.joined
         if isinstance(one, Ended) and one.seq in concerned:
             progress = replace(progress, seen_journal=one.seq, seen_part=one.last - one.first)
+    if joined and not is_waiting:
+        made[-1] = replace(made[-1], cause=joined_by(made[-1].cause, joined))
+        joined = []
     records = [
         left.record(definition.catchup_max, now) for left in _uncounted(concerned.values(), kept)
     ]
-    return Step(progress, (*made, *records))
+    return Step(progress, (*made, *records), tuple(joined))
 
 
 def _concerned(

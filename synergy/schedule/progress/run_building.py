@@ -72,18 +72,27 @@ def run_if_met(
 
 
 def time_out(definition: Definition, progress: ProgressState, now: datetime) -> Step:
-    """Drops the collecting job, or forces it to run, if it has waited for the timeout."""
-    collecting = progress.collecting
-    if collecting is None or now < collecting.since + definition.timeout:
+    """Drops the collecting job, or forces it to run, if it has waited for the timeout.
+
+    It is dropped at the schedule's end.
+    """
+    collecting, end = progress.collecting, definition.end
+    if collecting is None:
         return Step(progress)
+    until = collecting.since + definition.timeout
     reason = f"timed out: not triggered within {readable_duration(definition.timeout)}"
+    is_ended = end is not None and end < min(now, until)
+    if is_ended:
+        reason = "the schedule ended before it was triggered"
+    elif now < until:
+        return Step(progress)
     made = Made(
         key=RunKind.EVENTS.key(collecting.number),
         due_at=now,
         created_at=collecting.since,
         cause={**collecting.cause, "remark": reason},
     )
-    if definition.timeout_policy is TimeoutPolicy.FORCE:
+    if definition.timeout_policy is TimeoutPolicy.FORCE and not is_ended:
         return Step(_having_run(definition, progress, now), (made,))
     made = replace(made, ended_by=RunMove.ABORT, reason=reason, cause=collecting.cause)
     return Step(_emptied(definition, progress, now), (made,))
@@ -102,6 +111,14 @@ def extended(cause: Mapping[str, object], occurrence: Occurrence) -> dict[str, o
     assert isinstance(counted, int)
     named = _naming(cause, [*_events(cause), occurrence.id])
     return {**named, "count": counted + 1, **ended}
+
+
+def joined_by(cause: Mapping[str, object], joined: Sequence[Occurrence]) -> dict[str, object]:
+    """A cause with the occurrences that join its run; one that joined before counts once."""
+    for occurrence in joined:
+        if occurrence.id not in _events(cause):
+            cause = extended(cause, occurrence)
+    return dict(cause)
 
 
 def _events(cause: Mapping[str, object]) -> list[str]:
@@ -127,7 +144,8 @@ def _alive(definition: Definition, progress: ProgressState, at: datetime) -> lis
 
 def _having_run(definition: Definition, progress: ProgressState, now: datetime) -> ProgressState:
     last = max(progress.last_run_at or now, now)
-    return replace(_emptied(definition, progress, now), last_run_at=last)
+    runs = progress.runs + (definition.max_runs is not None)
+    return replace(_emptied(definition, progress, now), last_run_at=last, runs=runs)
 
 
 def _emptied(definition: Definition, progress: ProgressState, now: datetime) -> ProgressState:

@@ -22,7 +22,7 @@ class Occurrence:
     numbers the occurrences of one entry: a journal entry of neighbouring jobs is one occurrence for
     each job, parts 0, 1, ... in order. `at` is the event's own timestamp, or the time of the
     entry. `partitions` belongs to events of type PARTITION, the fields after it to ended runs and
-    jobs; `generation` is 0 except for jobs.
+    jobs; `generation` is 0 except for jobs. `received_at` is when it became known, `at` if None.
     """
 
     stream: str
@@ -33,6 +33,7 @@ class Occurrence:
     type: str
     resource: str
     at: datetime
+    received_at: datetime | None = None
     partitions: int = 1
     process: str = ""
     status: str = ""
@@ -102,6 +103,8 @@ class ProgressState:
     `begun`; it never goes back. `met` is the state of the trigger's leaves by path, and
     `emptied_at` when that was last cleared: by a run, by a timeout, or at the beginning. `done` are
     the paths of one-off legs that were due, and `first` after the run of `first_run: immediately`.
+    `runs` counts the runs of a schedule with `max_runs`; those that end before they are launched
+    are taken off again.
     `last_execution` is the timestamp of the event that last ran a schedule of events with
     lifetimes; `last_run_at` is when a run was last made.
     `seen_events` and `seen_journal` are the numbers of the newest occurrences that counted;
@@ -117,6 +120,7 @@ class ProgressState:
     met: Mapping[str, Met] = field(default_factory=dict)
     collecting: Collecting | None = None
     done: tuple[str, ...] = ()
+    runs: int = 0
     last_execution: datetime | None = None
     last_run_at: datetime | None = None
     seen_events: int = 0
@@ -138,6 +142,10 @@ class ProgressState:
             return replace(self, seen_events=occurrence.seq)
         return replace(self, seen_journal=occurrence.seq, seen_part=occurrence.part)
 
+    def without_runs(self, number: int) -> ProgressState:
+        """The progress with so many runs less."""
+        return replace(self, runs=max(0, self.runs - number))
+
     def to_json(self) -> dict[str, object]:
         """The JSON value that `from_json` reads back; empty fields are left out."""
         written: dict[str, object] = {
@@ -157,6 +165,7 @@ class ProgressState:
                 "cause": dict(self.collecting.cause),
             },
             "done": list(self.done),
+            "runs": self.runs or None,
             "last_execution": self.last_execution and spelled_instant(self.last_execution),
             "last_run_at": self.last_run_at and spelled_instant(self.last_run_at),
             "seen_part": self.seen_part,
@@ -182,6 +191,7 @@ class ProgressState:
             met={path: _met(_mapping(met)) for path, met in _mapping(data.get("met")).items()},
             collecting=_collecting(_mapping(data.get("collecting"))),
             done=tuple(str(path) for path in _list(data.get("done"))),
+            runs=_number(data.get("runs", 0)),
             last_execution=_optional(data.get("last_execution")),
             last_run_at=_optional(data.get("last_run_at")),
             seen_events=_number(data["seen_events"]),
@@ -220,10 +230,14 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A decision about a schedule: its new progress, and the runs that it makes."""
+    """A decision about a schedule: its new progress, and the runs that it makes.
+
+    `joined` are occurrences that join the run that waits.
+    """
 
     progress: ProgressState
     made: tuple[Made, ...] = ()
+    joined: tuple[Occurrence, ...] = ()
 
 
 def _instant(text: object) -> datetime:

@@ -18,11 +18,14 @@ each is run or recorded as skipped (`catchup`); due times of several legs at the
 one. Within `all_of` a time leg is met once it is due, and only the newest of its due times matters;
 it is no due time of the schedule, and has no record.
 
+A schedule is over after its `end`, and once it has made `max_runs` runs: nothing is due any more,
+and events have no effect.
+
 Events. The first that concerns a leg opens the collecting job, the others extend it; when the
 trigger is met, the job becomes a run, and everything collected is consumed, surplus included. A run
 by time consumes it too. A job that has collected for as long as the timeout is aborted, with all
 that it collected, or forced to run. Events with a lifetime (`event_lifetime`) are different: they
-expire, and neither open a job nor are consumed.
+expire, and neither open a job nor are consumed. A lone event is a run of its own.
 
 A clock that is set back repeats no run, because the lower bounds of due times never go back.
 """
@@ -82,6 +85,8 @@ def pass_time(definition: Definition, progress: ProgressState, now: datetime) ->
     """
     made: tuple[Made, ...] = ()
     for transition in _BY_TIME:
+        if due_times.is_spent(definition, progress):
+            break
         step = transition(definition, progress, now)
         progress, made = step.progress, (*made, *step.made)
     return Step(progress, made)
@@ -94,16 +99,44 @@ def take(
 
     The occurrences of a stream come in the order of their numbers and parts.
     """
-    concerned = {
-        path: leaf
-        for path, leaf in leaves(definition.trigger)
-        if event_matching.concerns(leaf, occurrence)
-    }
-    if not concerned or progress.has_seen(occurrence):
+    concerned = _concerned(definition, progress, occurrence)
+    if not concerned or due_times.is_spent(definition, progress):
         return Step(progress)
     timed_out = time_out(definition, progress, now)
     step = _count(definition, timed_out.progress.seeing(occurrence), occurrence, concerned, now)
     return Step(step.progress, (*timed_out.made, *step.made))
+
+
+def join(definition: Definition, progress: ProgressState, occurrence: Occurrence) -> Step:
+    """The effects of an occurrence while a run waits, with `coalesce`: it joins that run.
+
+    It counts for nothing else, but is kept if it has a lifetime, because runs do not consume it.
+    """
+    concerned = _concerned(definition, progress, occurrence)
+    if not concerned:
+        return Step(progress)
+    kept = {
+        path: event_lifetime.newest(progress.met.get(path), occurrence)
+        for path, leaf in concerned.items()
+        if isinstance(leaf, EventTrigger)
+    }
+    progress = replace(progress.seeing(occurrence), met={**progress.met, **kept})
+    return Step(progress, joined=(occurrence,))
+
+
+def _concerned(
+    definition: Definition, progress: ProgressState, occurrence: Occurrence
+) -> dict[str, Leaf]:
+    """The legs that an occurrence concerns; none if it was seen, or came after the end."""
+    received_at = occurrence.received_at or occurrence.at
+    is_over = definition.end is not None and received_at > definition.end
+    if is_over or progress.has_seen(occurrence):
+        return {}
+    return {
+        path: leaf
+        for path, leaf in leaves(definition.trigger)
+        if event_matching.concerns(leaf, occurrence)
+    }
 
 
 def wake_at(definition: Definition, progress: ProgressState) -> datetime | None:
@@ -122,6 +155,9 @@ def _count(
     now: datetime,
 ) -> Step:
     """The effects of an occurrence on the legs that it concerns, and on the collecting job."""
+    if isinstance(definition.trigger, EventTrigger):  # a lone one: each event is a run of its own
+        alone = replace(progress, met={})
+        return _collect(definition, alone, occurrence, concerned, now, due_at=occurrence.at)
     if not event_lifetime.has_lifetimes_only(definition.trigger):
         return _collect(definition, progress, occurrence, concerned, now, due_at=now)
     if progress.last_execution is not None and occurrence.at <= progress.last_execution:

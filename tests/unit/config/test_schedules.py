@@ -247,3 +247,23 @@ def test_schedules_without_an_agent_are_a_warning(project: Path, declared: str) 
 def test_without_schedules_no_agent_is_needed(project: Path) -> None:
     declare(project, "del process_context['Agent']")
     assert checked(project).warnings == ()
+
+
+def test_calendar_files_are_read_beside_the_context(project: Path) -> None:
+    declare(project, schedule({**SOUND, "trigger": "at 09:00", "exclude": "holidays.ics"}))
+    (mistake,) = mistakes(project)
+    assert mistake.startswith("schedule s: exclude: there is no calendar file ")
+    (project / "holidays.ics").write_text("2026-12-25\n")
+    assert mistakes(project) == []
+    assert load(project).schedules["s"]["exclude"] == ["2026-12-25"]
+
+
+def test_wrong_limits_are_findings(project: Path) -> None:
+    wrong = {"overlap": "foo", "max_runs": 0, "from_": "2026-12-02", "end": "2026-12-01"}
+    declare(project, schedule({**SOUND, **wrong}))
+    assert mistakes(project) == [
+        "schedule s: end: '2026-12-01' is before from",
+        "schedule s: max_runs: expected a whole number, 1 to 1,000,000, not the number 0",
+        "schedule s: overlap: unknown value 'foo': expected one of allow, buffer_all, buffer_one, "
+        "cancel_other, skip",
+    ]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synergy.model.run_detail import RunDetail
-from synergy.schedule.constraint import UNDER_WAY, Facts, judge
+from synergy.schedule.constraint import AWAITED, UNDER_WAY, Facts, judge
 from synergy.schedule.definition import (
     AtMost,
     Concurrency,
@@ -82,7 +82,7 @@ def test_a_schedule_of_a_worker_has_one_active_run_besides_manual_ones(key, verd
     definition = a_schedule(HOURLY)
     found = judge(definition, a_run(key), facts(active_of_schedule=1), NOON)
     assert (found.verdict, found.awaits) == (verdict, frozenset(awaits))
-    assert (UNDER_WAY in found.reasons) is (verdict is not MET)
+    assert found.reasons == {ABORT: (UNDER_WAY,), WAIT: (AWAITED,), MET: ()}[verdict]
     assert judge(definition, a_run(key), facts(active_of_program=1), NOON).verdict is MET
 
 

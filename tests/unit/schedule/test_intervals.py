@@ -12,7 +12,7 @@ import pytest
 from synergy.errors import InvalidValue
 from synergy.schedule.due import dues, next_due, require_due
 from synergy.schedule.format.describe import describe
-from synergy.schedule.interval import CalendarInterval, Interval, TimeTrigger, delay
+from synergy.schedule.interval import CalendarInterval, Interval, TimeTrigger, own_jitter
 
 BERLIN, NEW_YORK, APIA = map(ZoneInfo, ("Europe/Berlin", "America/New_York", "Pacific/Apia"))
 LONG = timedelta(days=40_000)
@@ -193,7 +193,10 @@ JITTERY = Interval(
 
 def test_the_jitter_of_a_due_time_never_changes() -> None:
     """The key of a run contains its due time, so another delay would create another run."""
-    delays = [delay(JITTERY, utc(f"2026-01-01 0{hour}:00")).total_seconds() for hour in range(4)]
+    delays = [
+        own_jitter(JITTERY).delay(utc(f"2026-01-01 0{hour}:00")).total_seconds()
+        for hour in range(4)
+    ]
     assert delays == [572, 1386, 1421, 1463]
 
 

@@ -19,7 +19,7 @@ NO_LIFE = timedelta(0)
 
 def needs(*dependencies) -> Life:
     legs = tuple(EventTrigger(*dependency) for dependency in dependencies)
-    return Life(a_schedule(AllOf(legs) if len(legs) > 1 else legs[0]), DAY)
+    return Life(a_schedule(AllOf(legs)), DAY)
 
 
 def is_run(life, seq, clock, kind="FILE", resource="/a") -> bool:
@@ -165,7 +165,8 @@ LEG = EventTrigger(FILE, "/a", HOUR)
 @pytest.mark.parametrize(
     ("trigger", "keeps"),
     [
-        (LEG, True),
+        (LEG, False),
+        (AllOf((LEG,)), True),
         (AllOf((LEG, LEG)), True),
         (AllOf((LEG, AllOf((LEG,)))), True),
         (AnyOf((LEG, LEG)), False),
@@ -174,8 +175,20 @@ LEG = EventTrigger(FILE, "/a", HOUR)
         (times("every 60"), False),
     ],
 )
-def test_lifetime_rules_apply_to_events_alone_and_under_all_of(trigger, keeps):
+def test_all_lifetime_rules_apply_to_events_under_all_of(trigger, keeps):
     assert has_lifetimes_only(trigger) is keeps
+
+
+@pytest.mark.parametrize("lasts", [NO_LIFE, HOUR])
+def test_each_event_of_a_lone_trigger_is_a_run_whatever_its_timestamp(lasts):
+    life = Life(a_schedule(EventTrigger(FILE, "/a", lasts)), DAY)
+    clocks = ["10:00", "10:00", "09:00", "08:00", "22:00"]
+    assert all(is_run(life, seq, clock) for seq, clock in enumerate(clocks, 1))
+    assert not is_run(life, 5, "22:30")  # the same event again
+    assert [one.key for one in life.made] == [f"events:e{seq}" for seq in range(1, 6)]
+    assert [one.cause["events"] for one in life.made] == [[f"id{seq}"] for seq in range(1, 6)]
+    assert [f"{one.due_at:%H:%M}" for one in life.made] == clocks
+    assert not is_run(life, 6, "10:00", "FILE", "/other")
 
 
 # Against a literal implementation of the rules
