@@ -25,9 +25,10 @@ from tests.contract.engines import (
     BUSES,
     MONGOMOCK,
     RABBITMQ,
+    SERVERS,
     SHARED,
     STORED,
-    impossible_over_mongomock,
+    impossible,
 )
 from tests.contract.mongodb.deaths import Place
 from tests.servers import rabbitmq
@@ -56,19 +57,19 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def _engine(name: str, test: object) -> object:
-    reason = impossible_over_mongomock(test) if name == MONGOMOCK else None
+    reason = impossible(name, test)
     return pytest.param(name, marks=pytest.mark.skip(reason)) if reason else name
 
 
 def _pair(store: str, bus: str, test: object) -> object:
-    reason = impossible_over_mongomock(test) if store == MONGOMOCK else None
+    reason = impossible(store, test)
     marks = [pytest.mark.skip(reason)] if reason else []
     return pytest.param(store, bus, marks=marks, id=f"{bus}-{store}")
 
 
 def _address(request: pytest.FixtureRequest, folder: Path) -> str:
-    if request.param == "mongodb":
-        url: str = request.getfixturevalue("emptied_mongodb_url")
+    if request.param in SERVERS:
+        url: str = request.getfixturevalue(f"emptied_{request.param}_url")
         return f"{url}?{LONG_TIMEOUTS}"
     return {
         "sqlite-file": f"sqlite:{folder / 'synergy.db'}",
@@ -143,8 +144,8 @@ def deliver(request: pytest.FixtureRequest, store: Store, bus: Bus) -> Callable[
     return lambda body: rabbitmq.put(url, "q", [body], store.facts.get(DEPLOYMENT) or "")
 
 
-@pytest.fixture(params=[MONGOMOCK, "mongodb"])
+@pytest.fixture(params=[MONGOMOCK, *SERVERS])
 def mongodb_place(request: pytest.FixtureRequest) -> Place:
-    """MongoDB databases in memory, and on a server."""
+    """MongoDB databases in memory, and on servers."""
     in_memory = request.param == MONGOMOCK
-    return Place(None if in_memory else request.getfixturevalue("mongodb"))
+    return Place(None if in_memory else request.getfixturevalue(request.param))
