@@ -23,11 +23,13 @@ from tests.contract.concurrency import open_bus, open_store
 from tests.contract.engines import (
     ALL,
     BUSES,
+    MONGO_JAVA,
     MONGOMOCK,
     RABBITMQ,
     SERVERS,
     SHARED,
     STORED,
+    case,
     impossible,
 )
 from tests.contract.mongodb.deaths import Place
@@ -52,13 +54,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         return
     for fixture, possible in (("store", ALL), ("address", SHARED)):
         if fixture in metafunc.fixturenames:
-            chosen = [_engine(name, metafunc.function) for name in possible if name in engines]
+            chosen = [case(name, metafunc.function) for name in possible if name in engines]
             metafunc.parametrize(fixture, chosen, indirect=True)
-
-
-def _engine(name: str, test: object) -> object:
-    reason = impossible(name, test)
-    return pytest.param(name, marks=pytest.mark.skip(reason)) if reason else name
 
 
 def _pair(store: str, bus: str, test: object) -> object:
@@ -112,9 +109,9 @@ def shared(address: str) -> Iterator[Store]:
 
 @pytest.fixture
 def much(request: pytest.FixtureRequest) -> int:
-    """The number of items for tests with many; low for FerretDB, which reads all each time."""
+    """The number of items for tests with many; low for servers that read all each time."""
     engine = request.node.callspec.params.get("store") or request.node.callspec.params["address"]
-    return 25 if engine == "mongodb" else 300
+    return {"mongodb": 25, MONGO_JAVA: 100}.get(engine, 300)
 
 
 @pytest.fixture
