@@ -115,10 +115,11 @@ def open_url(url: str, *, create: bool = True) -> Store:
     return store_engine(url).open(url, create=create)
 
 
-def prepare_store(settings: Settings) -> list[str]:
+def prepare_store(settings: Settings, *, dry_run: bool = False) -> list[str]:
     """Creates the store, or what it lacks; returns the names of the indexes it created."""
-    _make_home(settings)
-    return store_engine(settings.store).prepare(settings.store)
+    if not dry_run:
+        _make_home(settings)
+    return store_engine(settings.store).prepare(settings.store, dry_run=dry_run)
 
 
 def has_store(settings: Settings) -> bool:

@@ -73,6 +73,27 @@ def emptied_mongodb_url(mongodb: mongodb_servers.Server) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
+def mongo_java(tmp_path_factory: pytest.TempPathFactory) -> Iterator[mongodb_servers.Server]:
+    """The mongo-java-server that all tests of a session share."""
+    with mongodb_servers.running_mongo_java(tmp_path_factory.mktemp("mongo-java")) as server:
+        yield server
+
+
+@pytest.fixture
+def mongo_java_url(mongo_java: mongodb_servers.Server) -> Iterator[str]:
+    """The URL of a database of the test's own on mongo-java-server."""
+    with mongo_java.fresh_database() as url:
+        yield url
+
+
+@pytest.fixture
+def emptied_mongo_java_url(mongo_java: mongodb_servers.Server) -> Iterator[str]:
+    """The URL of the database that tests share, like `emptied_mongodb_url`."""
+    with mongo_java.emptied_database() as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
 def rabbitmq(tmp_path_factory: pytest.TempPathFactory) -> Iterator[rabbitmq_servers.Broker]:
     """The RabbitMQ that all tests of a session share."""
     with rabbitmq_servers.running(tmp_path_factory.mktemp("rabbitmq")) as broker:
@@ -92,7 +113,7 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
     used = getattr(item, "funcargs", {})
-    for server in (used.get("mongodb"), used.get("rabbitmq")):
+    for server in map(used.get, ("mongodb", "mongo_java", "rabbitmq")):
         if report.failed and server is not None:
             report.sections.append(("the end of the server's log", server.log_tail()))
     return report

@@ -34,13 +34,14 @@ def run_init(arguments: argparse.Namespace) -> None:
     project = compose.open_project()
     store = mask(project.settings.store)
     is_new = not compose.has_store(project.settings)
-    added = [] if arguments.dry_run else compose.prepare_store(project.settings)
+    added = compose.prepare_store(project.settings, dry_run=arguments.dry_run)
     if not arguments.dry_run:
         compose.prepare_bus(project)
     verb = ("would be" if arguments.dry_run else "was") + " created" if is_new else "exists already"
     lines = [f"{store} {verb}"]
     if not is_new:
-        lines += [f"created the index {index}" for index in added]
+        did = "would create" if arguments.dry_run else "created"
+        lines += [f"{did} the index {index}" for index in added]
     if project.settings.has_broker and not arguments.dry_run:
         lines.append(f"{mask(project.settings.bus)} has the queues of all processes")
     output.show_change(arguments, {"store": store, "made": is_new, "added": added}, *lines)

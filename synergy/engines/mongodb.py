@@ -57,10 +57,10 @@ class MongoEngine:
 
         return MongoStore.open(url, create=create)
 
-    def prepare(self, url: str) -> list[str]:
+    def prepare(self, url: str, *, dry_run: bool = False) -> list[str]:
         from synergy.storage.mongodb import engine
 
-        return engine.prepare(url)
+        return engine.prepare(url, dry_run=dry_run)
 
     def exists(self, url: str) -> bool:
         from synergy.storage.mongodb import engine

@@ -53,8 +53,11 @@ class StoreEngine(Protocol):
         """
         ...
 
-    def prepare(self, url: str) -> list[str]:
-        """Creates the store or its missing indexes; returns the names of the created indexes."""
+    def prepare(self, url: str, *, dry_run: bool = False) -> list[str]:
+        """Creates the store or its missing indexes; returns the names of the created indexes.
+
+        With `dry_run` it creates nothing, and returns the same.
+        """
         ...
 
     def exists(self, url: str) -> bool:

@@ -44,8 +44,9 @@ class SqliteEngine:
 
         return SqliteStore.open(self.file(url), create=create)
 
-    def prepare(self, url: str) -> list[str]:
-        self.open(url, create=True).close()
+    def prepare(self, url: str, *, dry_run: bool = False) -> list[str]:
+        if not dry_run:
+            self.open(url, create=True).close()
         return []
 
     def exists(self, url: str) -> bool:

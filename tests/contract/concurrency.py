@@ -69,8 +69,9 @@ def in_processes(
         _spawn.Process(target=_act, args=(address, act, given, theirs))
         for given, (_, theirs) in zip(arguments, pipes, strict=True)
     ]
-    for process in processes:
+    for process, (_, theirs) in zip(processes, pipes, strict=True):
         process.start()
+        theirs.close()  # so that the end of the process ends the waiting for it
     for ours, _ in pipes:
         assert ours.recv() == "ready"
     for ours, _ in pipes:
@@ -78,9 +79,8 @@ def in_processes(
     results = [ours.recv() for ours, _ in pipes]
     for process in processes:
         process.join()
-    for pair in pipes:
-        for pipe in pair:
-            pipe.close()
+    for ours, _ in pipes:
+        ours.close()
     return results
 
 

@@ -23,11 +23,14 @@ from tests.contract.concurrency import open_bus, open_store
 from tests.contract.engines import (
     ALL,
     BUSES,
+    MONGO_JAVA,
     MONGOMOCK,
     RABBITMQ,
+    SERVERS,
     SHARED,
     STORED,
-    impossible_over_mongomock,
+    case,
+    impossible,
 )
 from tests.contract.mongodb.deaths import Place
 from tests.servers import rabbitmq
@@ -51,24 +54,19 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         return
     for fixture, possible in (("store", ALL), ("address", SHARED)):
         if fixture in metafunc.fixturenames:
-            chosen = [_engine(name, metafunc.function) for name in possible if name in engines]
+            chosen = [case(name, metafunc.function) for name in possible if name in engines]
             metafunc.parametrize(fixture, chosen, indirect=True)
 
 
-def _engine(name: str, test: object) -> object:
-    reason = impossible_over_mongomock(test) if name == MONGOMOCK else None
-    return pytest.param(name, marks=pytest.mark.skip(reason)) if reason else name
-
-
 def _pair(store: str, bus: str, test: object) -> object:
-    reason = impossible_over_mongomock(test) if store == MONGOMOCK else None
+    reason = impossible(store, test)
     marks = [pytest.mark.skip(reason)] if reason else []
     return pytest.param(store, bus, marks=marks, id=f"{bus}-{store}")
 
 
 def _address(request: pytest.FixtureRequest, folder: Path) -> str:
-    if request.param == "mongodb":
-        url: str = request.getfixturevalue("emptied_mongodb_url")
+    if request.param in SERVERS:
+        url: str = request.getfixturevalue(f"emptied_{request.param}_url")
         return f"{url}?{LONG_TIMEOUTS}"
     return {
         "sqlite-file": f"sqlite:{folder / 'synergy.db'}",
@@ -111,9 +109,9 @@ def shared(address: str) -> Iterator[Store]:
 
 @pytest.fixture
 def much(request: pytest.FixtureRequest) -> int:
-    """The number of items for tests with many; low for FerretDB, which reads all each time."""
+    """The number of items for tests with many; low for servers that read all each time."""
     engine = request.node.callspec.params.get("store") or request.node.callspec.params["address"]
-    return 25 if engine == "mongodb" else 300
+    return {"mongodb": 25, MONGO_JAVA: 100}.get(engine, 300)
 
 
 @pytest.fixture
@@ -143,8 +141,8 @@ def deliver(request: pytest.FixtureRequest, store: Store, bus: Bus) -> Callable[
     return lambda body: rabbitmq.put(url, "q", [body], store.facts.get(DEPLOYMENT) or "")
 
 
-@pytest.fixture(params=[MONGOMOCK, "mongodb"])
+@pytest.fixture(params=[MONGOMOCK, *SERVERS])
 def mongodb_place(request: pytest.FixtureRequest) -> Place:
-    """MongoDB databases in memory, and on a server."""
+    """MongoDB databases in memory, and on servers."""
     in_memory = request.param == MONGOMOCK
-    return Place(None if in_memory else request.getfixturevalue("mongodb"))
+    return Place(None if in_memory else request.getfixturevalue(request.param))

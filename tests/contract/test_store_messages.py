@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from itertools import chain
 
 from synergy.storage.protocol import Store, StoredMessage
@@ -29,6 +30,15 @@ def test_queues_are_independent_and_counted(store: Store) -> None:
     assert store.messages.depths() == {"a": 2, "b": 1}
     assert bodies(store.messages.take("b", 10)) == [b"3"]
     assert store.messages.depths() == {"a": 2}
+
+
+def test_purging_leaves_taken_messages_to_their_taker(store: Store) -> None:
+    store.messages.put("q", [b"taken", b"waiting"])
+    with suppress(ZeroDivisionError), store.batch():
+        assert bodies(store.messages.take("q", 1)) == [b"taken"]
+        assert store.messages.purge("q") == 1
+        raise ZeroDivisionError
+    assert bodies(store.messages.take("q", 1)) == [b"taken"]
 
 
 def test_purging_drops_one_queue(store: Store) -> None:

@@ -23,6 +23,7 @@ from synergy.storage.protocol import QuarantineContents, QuarantineLimits, Store
 from synergy.storage.sqlite import SqliteStore, migration_steps, schema
 from synergy.timeperiod import Qualifier
 from tests.contract.concurrency import in_processes
+from tests.contract.engines import SERVERS
 from tests.contract.older_stores import (
     CASES,
     MONGODB_LAYOUT,
@@ -104,7 +105,7 @@ def server(url: str) -> Iterator[OlderDatabase]:
         yield OlderDatabase(client, client.get_default_database().name, url)
 
 
-@pytest.fixture(params=["sqlite-file", "mongomock", "mongodb"])
+@pytest.fixture(params=["sqlite-file", "mongomock", *SERVERS])
 def older(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OlderStore]:
     """A store of the older version, of every engine."""
     match request.param:
@@ -113,7 +114,7 @@ def older(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OlderStore
         case "mongomock":
             yield OlderDatabase(mongomock.MongoClient(), "synergy")
         case _:
-            with server(request.getfixturevalue("mongodb_url")) as found:
+            with server(request.getfixturevalue(f"{request.param}_url")) as found:
                 yield found
 
 
@@ -196,14 +197,14 @@ def test_an_upgraded_job_can_be_acknowledged(older: OlderStore) -> None:
 # Copies and backups
 
 
-@pytest.mark.parametrize("engine_name", ["sqlite-file", "mongodb"])
+@pytest.mark.parametrize("engine_name", ["sqlite-file", *SERVERS])
 def test_a_copy_of_an_older_store_is_upgraded(
     request: pytest.FixtureRequest, tmp_path: Path, engine_name: str
 ) -> None:
     """Opening upgrades the source, so the copy has the new states."""
     older = OlderFile(tmp_path / "synergy.db")
-    if engine_name == "mongodb":
-        target: Store = MongoStore.open(request.getfixturevalue("mongodb_url"))
+    if engine_name in SERVERS:
+        target: Store = MongoStore.open(request.getfixturevalue(f"{engine_name}_url"))
     else:
         target = SqliteStore.open(tmp_path / "copy.db")
     with closing(older.open()) as source, closing(target):
@@ -327,7 +328,7 @@ def _found(store: Store) -> dict[tuple[str, int], int]:
     return bytes_of_jobs(store.jobs.load())
 
 
-@pytest.mark.parametrize("engine_name", ["sqlite-file", "mongodb"])
+@pytest.mark.parametrize("engine_name", ["sqlite-file", *SERVERS])
 def test_each_of_several_starting_processes_finds_the_store_upgraded(
     request: pytest.FixtureRequest, tmp_path: Path, engine_name: str
 ) -> None:
@@ -335,7 +336,7 @@ def test_each_of_several_starting_processes_finds_the_store_upgraded(
         address = f"sqlite:{OlderFile(tmp_path / 'synergy.db').path}"
         assert in_processes(address, _found, [(), (), ()]) == [expected()] * 3
     else:
-        url = request.getfixturevalue("mongodb_url")
+        url = request.getfixturevalue(f"{engine_name}_url")
         with server(url) as older:
             assert in_processes(url, _found, [(), (), ()]) == [expected()] * 3
             assert older.version() == layout.VERSION

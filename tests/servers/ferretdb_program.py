@@ -6,21 +6,18 @@ so that it can run while the packages of the tests are being installed.
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
 import json
-import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.servers.builds import NotBuilt, built_once, output_of
+
 SOURCE = Path(__file__).parent / "ferretdb"
 FERRETDB = "github.com/FerretDB/FerretDB"
 NARROWED = SOURCE / "narrowed" / "narrowed.go"
-LIMIT = 900  # seconds; a bound for downloading and compiling everything
 UNUSED = (  # files of FerretDB; their dependencies are a third of all that would be compiled
     "handler/registry/mysql.go",
     "handler/registry/postgresql.go",
@@ -88,35 +85,20 @@ CHANGES = {  # in FerretDB, by file: begin and end of the replaced text, and its
 WITHOUT_DEBUG_DATA = ("-gcflags=all=-dwarf=false", "-ldflags=-s -w")  # compiles faster
 
 
-class NotBuilt(Exception):
-    """The program could not be built, with the reason."""
-
-
 def built() -> Path:
     """Returns the path of the program, which is built once for each state of its source."""
     sources = [*sorted(SOURCE.rglob("*.go")), SOURCE / "go.mod", SOURCE / "go.sum", Path(__file__)]
-    state = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "synergy-tests"
-    program = cache / f"ferretdb-{state}"
-    if not program.exists():
-        cache.mkdir(parents=True, exist_ok=True)
-        with (cache / "building").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not program.exists():
-                _build(program)
-    return program
+    return built_once("ferretdb", sources, _build)
 
 
 def _build(program: Path) -> None:
     go = shutil.which("go")
     if go is None:
         raise NotBuilt("there is no Go")
-    unfinished = program.with_suffix(".new")
     with tempfile.TemporaryDirectory() as folder:
         modfile = _with_changes(go, Path(folder))
-        place = ("-modfile", str(modfile), "-o", str(unfinished))
+        place = ("-modfile", str(modfile), "-o", str(program))
         _go(go, "build", *WITHOUT_DEBUG_DATA, *place, ".")
-    unfinished.rename(program)
 
 
 def _with_changes(go: str, folder: Path) -> Path:
@@ -154,18 +136,7 @@ def _change(path: Path, changes: Sequence[tuple[str, str, str]]) -> None:
 
 def _go(go: str, *words: str) -> str:
     """Returns the output of a command of Go."""
-    done = subprocess.run(
-        [go, *words],
-        cwd=SOURCE,
-        env={**os.environ, "GOFLAGS": "-mod=readonly", "CGO_ENABLED": "0"},
-        capture_output=True,
-        text=True,
-        timeout=LIMIT,
-        check=False,
-    )
-    if done.returncode:
-        raise NotBuilt(f"FerretDB could not be built: {done.stderr[-500:]}")
-    return done.stdout
+    return output_of([go, *words], SOURCE, {"GOFLAGS": "-mod=readonly", "CGO_ENABLED": "0"})
 
 
 if __name__ == "__main__":

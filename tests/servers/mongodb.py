@@ -4,6 +4,8 @@
 `mongodb://user:password@host:27017/`; each test has a database of its own on it. Without it a
 `mongod` on the PATH is started, or FerretDB behind a gate (`ferretdb/`), which Go builds once
 into the user's cache. If none of them is available, tests are skipped; see `tests/missing.py`.
+
+Beside it there is mongo-java-server (`mongo_java/`), which carries out commands in parallel.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ import pytest
 from pymongo.errors import PyMongoError
 
 from tests.missing import lacking
-from tests.servers import ferretdb_program
+from tests.servers import ferretdb_program, mongo_java_program
+from tests.servers.builds import NotBuilt
 from tests.servers.ports import free_port
 
 GIVEN = "SYNERGY_TEST_MONGODB"
@@ -135,14 +138,33 @@ def running_ferretdb(
 
     Variables of the environment make it demand a user: see `ferretdb_program.CHANGES`.
     """
-    log = folder / "ferretdb.log"
     command = [str(_ferretdb()), "-data", _data(folder), *options]
-    with _started(command, log, stdout=subprocess.PIPE, environ=environ) as process:
-        assert process.stdout is not None
-        server = Server(_first_line(process.stdout, log), process, log)
+    with _announced(command, folder / "ferretdb.log", environ) as server:
         if "-certificate" not in options:
             _wait_until_it_answers(server)
         yield server
+
+
+@contextmanager
+def running_mongo_java(folder: Path, *options: str) -> Iterator[Server]:
+    """Yields a mongo-java-server; see `mongo_java/ParallelServer.java` for its options."""
+    try:
+        command = mongo_java_program.command()
+    except NotBuilt as error:
+        lacking("mongo-java-server", f"install a JDK of 17 or later and Maven; {error}")
+    with _announced([*command, *options], folder / "mongo-java.log") as server:
+        _wait_until_it_answers(server)
+        yield server
+
+
+@contextmanager
+def _announced(
+    command: Sequence[str], log: Path, environ: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[Server]:
+    """Yields a server that prints its URL once it listens."""
+    with _started(command, log, stdout=subprocess.PIPE, environ=environ) as process:
+        assert process.stdout is not None
+        yield Server(_first_line(process.stdout, log), process, log)
 
 
 @contextmanager
@@ -190,7 +212,7 @@ def _first_line(output: IO[bytes], log: Path) -> str:
     readable, _, _ = select.select([output], [], [], START_LIMIT)
     line = output.readline().decode().strip() if readable else ""
     if not line:
-        pytest.fail(f"FerretDB did not start:\n{log.read_text(errors='replace')}")
+        pytest.fail(f"{log.stem} did not start:\n{log.read_text(errors='replace')}")
     return line
 
 
@@ -203,7 +225,7 @@ def _ferretdb() -> Path:
     """Returns the path of the program; skips the test if it cannot be built."""
     try:
         return ferretdb_program.built()
-    except ferretdb_program.NotBuilt as error:
+    except NotBuilt as error:
         lacking("MongoDB", f"install mongod or Go 1.22, or name a server in {GIVEN}; {error}")
 
 

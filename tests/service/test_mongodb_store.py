@@ -66,6 +66,13 @@ def test_a_missing_index_ends_every_command_and_is_named(
     assert MISSING in commands.err
 
 
+def test_a_dry_run_of_store_init_names_the_missing_index(commands: Commands, damaged: str) -> None:
+    would = commands.json("store", "init", "--dry-run")
+    assert would["added"] == ["journal.origin (origin up; unique)"]
+    assert "would create the index journal.origin" in commands.ok("store", "init", "--dry-run")
+    assert commands.run("store", "status") == exits.CONFIGURATION
+
+
 def test_a_missing_index_is_made_by_store_init(commands: Commands, damaged: str) -> None:
     assert "exists already" in commands.ok("store", "init")
     assert "created the index journal.origin" in commands.out

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from synergy.clock import SystemClock
-from synergy.storage.mongodb.database import Database, Doc
+from synergy.storage.mongodb.database import Database, Doc, first
 from synergy.storage.mongodb.sequence import extend, newest
 from synergy.storage.protocol import Bounds, SourceChange
 
@@ -90,7 +90,7 @@ class Changes:
         """The newest change of each place that was changed after `seq`, ordered by number."""
         with self._database.calling():
             found = self._database["changes"].find({"high": {"$gt": seq}, "is_newest": True})
-            newest = {_place(change): change for change in found.sort("high", 1).limit(limit)}
+            newest = {_place(change): change for change in first(found.sort("high", 1), limit)}
         changes = sorted(newest.values(), key=lambda change: int(change["high"]))
         return [SourceChange(*_place(change), change["high"]) for change in changes]
 

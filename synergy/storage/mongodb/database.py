@@ -10,12 +10,13 @@ from __future__ import annotations
 import re
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Self
 
 from pymongo import MongoClient
 from pymongo.collection import Collection
+from pymongo.cursor import Cursor
 from pymongo.errors import BulkWriteError, DuplicateKeyError, PyMongoError
 
 from synergy.errors import ConfigurationError, StorageUnavailable
@@ -182,6 +183,13 @@ class Database:
             raise StorageUnavailable(
                 "a write within the batch failed, so what follows it is not written"
             )
+
+
+def first(found: Cursor[Doc], limit: int | None) -> Iterable[Doc]:
+    """The first documents of a query, all of them without a limit, as which MongoDB takes 0."""
+    if limit is None:
+        return found
+    return found.limit(limit) if limit else ()
 
 
 def location(url: str) -> str:

@@ -123,12 +123,14 @@ class MongoStore:
         self._database.close()
 
 
-def prepare(url: str) -> list[str]:
+def prepare(url: str, *, dry_run: bool = False) -> list[str]:
     """Creates the store at `url` or its missing indexes; returns the indexes that were missing."""
     database = Database.connect(url)
     try:
+        layout.check_version(database)
         lacking = layout.missing(database)
-        layout.make(database)
+        if not dry_run:
+            layout.make(database)
         return lacking
     finally:
         database.close()

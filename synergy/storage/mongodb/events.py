@@ -8,7 +8,7 @@ from itertools import takewhile
 
 from synergy.model.schedule import Event
 from synergy.storage.instants import micros
-from synergy.storage.mongodb.database import Database, Doc
+from synergy.storage.mongodb.database import Database, Doc, first
 from synergy.storage.mongodb.numbered_documents import NumberedCollection
 from synergy.storage.mongodb.sequence import extend, newest
 from synergy.storage.stored_fields import EVENT
@@ -48,7 +48,7 @@ class MongoEvents:
     def prune(self, before: datetime, limit: int) -> int:
         with self._database.calling():
             events = self._database["events"]
-            oldest = events.find({}, {"at": 1}).sort("_id", 1).limit(limit)
+            oldest = first(events.find({}, {"at": 1}).sort("_id", 1), limit)
             old = [one["_id"] for one in takewhile(lambda one: one["at"] < micros(before), oldest)]
             last = self._last()  # is kept: its number is the last one that was given
             obsolete = [number for number in old if number != last]

@@ -17,7 +17,7 @@ from typing import Any
 
 from synergy.model.journal import JournalEntry
 from synergy.storage.instants import micros
-from synergy.storage.mongodb.database import Database, Doc
+from synergy.storage.mongodb.database import Database, Doc, first
 from synergy.storage.mongodb.numbered_documents import NumberedCollection
 from synergy.storage.mongodb.sequence import extend, newest
 from synergy.storage.stored_fields import ENTRY
@@ -109,7 +109,7 @@ class MongoJournal:
     def prune(self, before: datetime, limit: int) -> int:
         with self._database.calling():
             journal = self._database["journal"]
-            oldest = journal.find({}, {"at": 1}).sort("_id", 1).limit(limit)
+            oldest = first(journal.find({}, {"at": 1}).sort("_id", 1), limit)
             # Entries go in the order of numbers, so that the last number never goes back.
             old = [entry["_id"] for entry in takewhile(lambda e: e["at"] < micros(before), oldest)]
             if not old:

@@ -1,7 +1,7 @@
 """The indexes of all collections; the unique ones guarantee consistency.
 
 They are created when a database is first used, and checked at every later start. The first start of
-a newer version also upgrades the stored data (see `upgrade`).
+a newer version creates its new indexes and upgrades the stored data (see `upgrade`).
 """
 
 from __future__ import annotations
@@ -108,14 +108,14 @@ def version_of(database: Database) -> int:
 
 
 def prepare(database: Database, *, create: bool) -> None:
-    """Checks and upgrades a database that holds a store; creates the indexes of a new one.
+    """Checks a database that holds a store; creates or upgrades what is new or older.
 
     Raises StorageUnavailable for a new database without `create`.
     """
-    if version := version_of(database):
+    version = version_of(database)
+    if version >= VERSION:
         check(database)
-        _upgrade(database, version)
-    elif create:
+    elif version or create:
         make(database)
     else:
         raise StorageUnavailable(
@@ -136,17 +136,9 @@ def make(database: Database) -> None:
                     database[collection].drop_index(one.name)
                 _make(database, collection, one)
     if version:
-        _upgrade(database, version)
-    else:
-        _note(database)
-
-
-def _upgrade(database: Database, version: int) -> None:
-    """Upgrades the data to this program's layout, and then stores the layout's version."""
-    if version < VERSION:
         with pymongo.timeout(TIMEOUT_SECONDS):
             upgrade(database, version)
-        _note(database)
+    _note(database)
 
 
 def _note(database: Database) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from synergy.storage.mongodb.database import Database
+from synergy.storage.mongodb.database import Database, first
 from synergy.storage.protocol import LogLine
 from synergy.storage.stored_fields import LINE
 
@@ -30,11 +30,9 @@ class MongoLogs:
                 self._lines.insert_many(documents)
 
     def of_unit(self, unit: str, after: int = 0, limit: int | None = None) -> list[LogLine]:
-        if limit == 0:
-            return []  # 0 means no limit to MongoDB
         lines = self._lines.find({"unit": unit}).sort([("attempt", 1), ("_id", 1)])
         with self._database.calling():
-            found = list(lines.skip(after).limit(limit or 0))
+            found = list(first(lines.skip(after), limit))
         return [_line_of(line) for line in found]
 
     def count(self, unit: str) -> int:

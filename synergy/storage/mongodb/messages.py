@@ -18,7 +18,7 @@ from pymongo.collection import Collection
 from synergy.runtime.masking import mask
 from synergy.storage.instants import micros
 from synergy.storage.mongodb import counters
-from synergy.storage.mongodb.database import Database, Doc
+from synergy.storage.mongodb.database import Database, Doc, first
 from synergy.storage.protocol import (
     QUARANTINE_LIMITS,
     DeadMessage,
@@ -65,7 +65,7 @@ class MongoMessages:
         taker = secrets.token_hex(8)
         messages = self.queue(queue)
         with self._database.calling():
-            found = list(messages.find({"taker": FREE}).sort("_id", 1).limit(limit))
+            found = list(first(messages.find({"taker": FREE}).sort("_id", 1), limit))
             if not found:
                 return []
             free = {"_id": {"$in": [message["_id"] for message in found]}, "taker": FREE}
@@ -129,7 +129,7 @@ class MongoMessages:
     def buried(self, limit: int = 100, before: int | None = None) -> list[DeadMessage]:
         wanted = {} if before is None else {"_id": {"$lt": before}}
         with self._database.calling():
-            found = list(self._dead.find(wanted).sort("_id", -1).limit(limit))
+            found = list(first(self._dead.find(wanted).sort("_id", -1), limit))
         return [_dead_message_of(one) for one in found]
 
     def replay(self, seqs: Sequence[int] | None = None) -> dict[str, int]:
@@ -143,7 +143,7 @@ class MongoMessages:
 
     def purge(self, queue: str) -> int:
         with self._database.calling():
-            return self.queue(queue).delete_many({}).deleted_count
+            return self.queue(queue).delete_many({"taker": FREE}).deleted_count
 
     def purge_buried(self, seqs: Sequence[int] | None = None) -> int:
         wanted = {} if seqs is None else {"_id": {"$in": list(seqs)}}

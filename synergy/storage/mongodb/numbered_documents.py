@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 from pymongo.collection import Collection
 
 from synergy.model.cursor import number_of
-from synergy.storage.mongodb.database import Database, Doc
+from synergy.storage.mongodb.database import Database, Doc, first
 
 Value = TypeVar("Value")
 
@@ -24,14 +24,13 @@ class NumberedCollection(Generic[Value]):
         self._read = read
         self._number = number
 
-    def find(self, wanted: Mapping[str, object], order: int = 1, limit: int = 0) -> list[Value]:
-        """The values that match a query, oldest first; newest first if `order` is -1.
-
-        A `limit` of 0 means no limit.
-        """
+    def find(
+        self, wanted: Mapping[str, object], order: int = 1, limit: int | None = None
+    ) -> list[Value]:
+        """The values that match a query, oldest first; newest first if `order` is -1."""
         with self._database.calling():
-            found = self._database[self._name].find(wanted).sort(self._number, order).limit(limit)
-            return [self._read(document) for document in found]
+            found = self._database[self._name].find(wanted).sort(self._number, order)
+            return [self._read(document) for document in first(found, limit)]
 
     def page(
         self, wanted: Mapping[str, object], limit: int, cursor: str | None
@@ -51,6 +50,6 @@ def delete_oldest(
     collection: Collection[Doc], wanted: Mapping[str, object], field: str, limit: int
 ) -> int:
     """Deletes up to `limit` documents of a query, lowest `field` first; returns their number."""
-    found = collection.find(wanted, {"_id": 1}).sort(field, 1).limit(limit)
-    old = [document["_id"] for document in found]
+    found = collection.find(wanted, {"_id": 1}).sort(field, 1)
+    old = [document["_id"] for document in first(found, limit)]
     return collection.delete_many({"_id": {"$in": old}, **wanted}).deleted_count if old else 0

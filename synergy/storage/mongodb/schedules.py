@@ -16,7 +16,7 @@ from synergy.model.schedule import Schedule, ScheduleChange, ScheduleVersion
 from synergy.storage import journal_entries
 from synergy.storage.instants import instant, micros
 from synergy.storage.mongodb.compare_and_set import Swap, insert_new
-from synergy.storage.mongodb.database import Database, Doc
+from synergy.storage.mongodb.database import Database, Doc, first
 from synergy.storage.mongodb.journal import MongoJournal, document_of
 from synergy.storage.mongodb.journaled import JournaledCollection, complete_entries, without_first
 from synergy.storage.mongodb.schedule_documents import (
@@ -155,12 +155,14 @@ class MongoSchedules:
             self._database[HISTORY].delete_many(births)
             self._journaled.collection.delete_many({**births, "is_removed": True})
 
-    def _schedules(self, wanted: Doc, order: str | None = None, limit: int = 0) -> list[Schedule]:
+    def _schedules(
+        self, wanted: Doc, order: str | None = None, limit: int | None = None
+    ) -> list[Schedule]:
         with self._database.calling():
-            found = self._journaled.collection.find({**wanted, **VISIBLE}).limit(limit)
+            found = self._journaled.collection.find({**wanted, **VISIBLE})
             if order is not None:
                 found = found.sort(order, 1)
-            return [schedule_of(document) for document in found]
+            return [schedule_of(document) for document in first(found, limit)]
 
 
 def _changed(change: ScheduleChange, document: Doc) -> Swap | None:

@@ -17,7 +17,7 @@ from synergy.storage.instants import micros, micros_or_none
 from synergy.storage.mongodb import counters
 from synergy.storage.mongodb.compare_and_set import Swap, in_parts, insert_new
 from synergy.storage.mongodb.conclusions import Conclusions
-from synergy.storage.mongodb.database import Database, Doc
+from synergy.storage.mongodb.database import Database, Doc, first
 from synergy.storage.mongodb.journal import MongoJournal
 from synergy.storage.mongodb.journaled import Change, JournaledCollection
 from synergy.storage.mongodb.numbered_documents import NumberedCollection
@@ -189,7 +189,7 @@ class MongoUnits:
         with self._database.calling():
             wanted = {"is_superseded": True, "finished_at": {"$lt": micros(before)}}
             found = self._database["units"].find(wanted, {"_id": 1})
-            old = [unit["_id"] for unit in found.sort("finished_at", 1).limit(limit)]
+            old = [unit["_id"] for unit in first(found.sort("finished_at", 1), limit)]
             if old:
                 self._database["units"].delete_many({"_id": {"$in": old}})
                 self._database["unit_logs"].delete_many({"unit": {"$in": old}})
