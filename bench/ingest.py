@@ -10,7 +10,7 @@ from bench.figures import BenchFailed, Figure
 from bench.stage import Lab
 from synergy.clock import SystemClock
 from workers.access_log.files import LogFile
-from workers.access_log.lines import parse
+from workers.access_log.ncsa import parse
 from workers.access_log.pipeline import SESSION_WORKER
 from workers.access_log.sessions import Sessionizer
 

@@ -1,8 +1,9 @@
 """Aggregates events to sessions; each event names its session and the hour in which that began.
 
-The collection `session_piece` has a row for each hour of a session: the keys of its events, and
-their sums. `single_session` has a row for each session; its private field `_pieces` holds the sums
-of each hour, so that an update reads only the hours that it changes.
+The collection `session_piece` has a row for each hour of a session: the keys of its events, their
+sums, and, if events say when the session was opened, what a later log needs to continue it.
+`single_session` has a row for each session; its private field `_pieces` holds the sums of each
+hour, so that an update reads only the hours that it changes.
 
 A known event adds nothing, and the order of events has no effect. A piece only grows, so of two
 sums of a piece the one with more entries is newer.
@@ -22,6 +23,7 @@ UNKNOWN = "unknown"
 
 _REQUIRED = ("site", "session", "hour", "ip", "os", "browser", "key")
 _OPTIONAL = ("language", "country", "screen_resolution")  # not part of an access log
+_IDENTITY = ("site", "session", "ip", "opened")  # of a session that a later log may continue
 _END_OF_TIME = 253_370_764_800  # the year 9999, in epoch seconds
 
 Event = Mapping[str, Any]
@@ -75,7 +77,10 @@ class _Piece:
         if present and not new:
             return present
         known.update(self.events)
-        return {"timeperiod": self.hour, "sums": self.sums, "keys": sorted(known)}
+        row = {"timeperiod": self.hour, "sums": self.sums, "keys": sorted(known)}
+        if "opened" in self.opener:
+            row.update({name: self.opener[name] for name in _IDENTITY})
+        return row
 
 
 def _added(sums: Sums, events: Sequence[Event]) -> Sums:
@@ -148,9 +153,9 @@ def _profile(opener: Event, present: Body | None) -> Body:
 def checked(event: Event) -> str:
     """The hour in which the event happened; raises BadMessage for an invalid event."""
     try:
-        at = event["at"]
-        if type(at) is not int or not 0 <= at < _END_OF_TIME:
-            raise BadMessage(f"'at' is {at!r}, expected epoch seconds")
+        for at in (event["at"], event.get("opened", 0)):
+            if type(at) is not int or not 0 <= at < _END_OF_TIME:
+                raise BadMessage(f"{at!r} is no time, expected epoch seconds")
         if type(event["pageview"]) is not bool:
             raise BadMessage(f"'pageview' is {event['pageview']!r}, expected true or false")
         for name in _REQUIRED:
@@ -164,4 +169,4 @@ def checked(event: Event) -> str:
         raise BadMessage(f"an event without {missing}") from None
     except InvalidValue as error:
         raise BadMessage(str(error)) from None
-    return Qualifier.HOURLY.timeperiod(at // 3600)
+    return Qualifier.HOURLY.timeperiod(event["at"] // 3600)

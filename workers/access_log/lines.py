@@ -1,8 +1,8 @@
-"""Parses lines in Common and Combined Log Format.
+"""The entries that lines of access logs become, and the parts that all formats share.
 
-Lines are bytes, and decoded as Latin-1, in which every byte is a character: no line is refused for
-its encoding, no information is lost, and equal bytes always give the same visitor. (Servers escape
-characters beyond ASCII, so this concerns broken lines only.)
+Lines are bytes. Text formats decode them as Latin-1, in which every byte is a character: no line is
+refused for its encoding, no information is lost, and equal bytes always give the same visitor.
+(Servers escape characters beyond ASCII, so this concerns broken lines only.)
 """
 
 from __future__ import annotations
@@ -10,24 +10,21 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from synergy.errors import InvalidValue
 
 MAX_LINE = 128 * 1024
 """Bytes. Servers limit the request line and each header to 8 KiB, escaped at most fourfold."""
 
-_QUOTED = r'"((?:[^"\\]++|\\.)*+)"'
-_LINE = re.compile(
-    rf'(\S{{1,255}}) \S+ [^"\[\]]+ \[([^\]]*)\] {_QUOTED} (\d{{3}}) (?:\d+|-)'
-    rf"(?: {_QUOTED} {_QUOTED})?",
-    re.ASCII | re.DOTALL,
-)
+MAX_HOST = 255
+
 _TIME = re.compile(
-    r"(\d\d/[A-Z][a-z][a-z]/\d{4}):([01]\d|2[0-3]):([0-5]\d):([0-5]\d) "
+    r"(\d\d/[A-Z][a-z][a-z]/\d{4}):([01]\d|2[0-3]):([0-5]\d):([0-5]\d|60) "
     r"([+-](?:0\d|1[0-4])[0-5]\d)",
     re.ASCII,
 )
+_LEAP_SECOND = re.compile(r"([T ]\d\d:\d\d:)60")
 _MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LATEST = (datetime(9999, 1, 1, tzinfo=UTC) - _EPOCH) // timedelta(seconds=1)
@@ -42,40 +39,72 @@ class LogEntry(NamedTuple):
     is_pageview: bool
 
 
-def parse(line: bytes) -> LogEntry:
-    """The entry of a line without its line end; raises InvalidValue with the reason."""
+class Mismatch(InvalidValue):
+    """A line that is not in a format; `column` is where it stops matching, counted from 1."""
+
+    def __init__(self, reason: str, column: int = 1) -> None:
+        super().__init__(reason if column == 1 else f"column {column:,}: {reason}")
+        self.column = column
+
+
+class Ignored(Exception):
+    """A blank line or a directive: it describes no request, and nothing is wrong with it."""
+
+
+class Parser(Protocol):
+    """Parses the lines of one file in one format."""
+
+    def parse(self, line: bytes) -> LogEntry:
+        """The entry of a line without its line end; raises Mismatch or Ignored."""
+        ...
+
+
+def check(line: bytes) -> None:
+    """Raises Ignored or Mismatch for a line that is bad in every format."""
+    if not line.strip():
+        raise Ignored
     if len(line) > MAX_LINE:
-        raise InvalidValue(f"longer than {MAX_LINE:,} bytes")
-    match = _LINE.fullmatch(line.decode("latin-1"))
-    if match is None or b"\0" in line:
-        raise InvalidValue(_reason(line))
-    host, time, request, status, _referrer, agent = match.groups()
-    is_pageview = request.startswith("GET ") and (status[0] == "2" or status == "304")
-    return LogEntry(
-        host, "" if agent is None or agent == "-" else agent, instant(time), is_pageview
-    )
-
-
-def _reason(line: bytes) -> str:
-    if not line:
-        return "empty"
+        raise Mismatch(f"longer than {MAX_LINE:,} bytes")
     if b"\0" in line:
-        return "holds NUL bytes"
-    if line.count(b'"') % 2:
-        return "a quoted field has no end"
-    return "neither Common nor Combined Log Format"
+        raise Mismatch("holds NUL bytes", line.index(b"\0") + 1)
+
+
+def is_view(method: str, status: str) -> bool:
+    """Whether a request is a page view: a GET answered 2xx or 304."""
+    return method == "GET" and (status[0] == "2" or status == "304")
 
 
 @lru_cache(maxsize=16384)
 def instant(text: str) -> int:
-    """Epoch seconds of `10/Oct/2000:13:55:36 -0700`; raises InvalidValue."""
+    """Epoch seconds of `10/Oct/2000:13:55:36 -0700`; raises InvalidValue.
+
+    A leap second counts as the second after it.
+    """
     match = _TIME.fullmatch(text)
     if match is None:
         raise InvalidValue(f"not a time: {text[:40]!r}")
     day, hour, minute, second, zone = match.groups()
     at = _midnight(day, zone) + int(hour) * 3600 + int(minute) * 60 + int(second)
+    return checked_instant(at, text)
+
+
+@lru_cache(maxsize=16384)
+def iso_instant(text: str) -> int:
+    """Epoch seconds of an ISO 8601 time with its zone; raises InvalidValue."""
+    plain = _LEAP_SECOND.sub(r"\g<1>59", text, count=1)
+    try:
+        at = datetime.fromisoformat(plain)
+    except ValueError:
+        raise InvalidValue(f"not a time: {text[:40]!r}") from None
+    if at.tzinfo is None:
+        raise InvalidValue(f"a time without its zone: {text[:40]!r}")
+    return checked_instant((at - _EPOCH) // timedelta(seconds=1) + (plain != text), text)
+
+
+def checked_instant(at: int, text: object) -> int:
+    """The epoch seconds if they can be stored; raises InvalidValue."""
     if not 0 <= at < _LATEST:
-        raise InvalidValue(f"outside 1970 to 9998: {text!r}")
+        raise InvalidValue(f"outside 1970 to 9998: {str(text)[:40]!r}")
     return at
 
 

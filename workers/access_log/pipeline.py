@@ -1,161 +1,164 @@
-"""Sends the events of log files to the session workers, and reports the result."""
+"""Reads the logs of a site, sends their events, and reports the result."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from synergy.clock import Clock
-from synergy.errors import InvalidValue, NotFound, Unreachable
-from synergy.messaging.message import EventsMessage
-from synergy.messaging.protocol import Bus
+from synergy.errors import InvalidValue, NotFound, Refused
 from synergy.model.process import Deployment
-from synergy.runtime.stop import Stop
-from synergy.storage.protocol import Store
+from synergy.worker import Documents
+from workers.access_log.earlier import Continued, Ingested, SessionsInStore
 from workers.access_log.files import DamagedFile, LogFile
-from workers.access_log.lines import parse
+from workers.access_log.formats import Format
+from workers.access_log.outlet import Outlet
 from workers.access_log.rejected import RejectedFile
 from workers.access_log.report import IngestReport, Progress, RejectedLine
 from workers.access_log.sessions import Event, Sessionizer
+from workers.access_log.stream import Block, Source, Stream, recognised, time_of
 
 SESSION_WORKER = "SingleSessionWorker"
-EVENTS_PER_MESSAGE = 250
-QUEUE_LIMIT = 400
-"""Waiting messages above which the reader waits for the session workers."""
-
-FULL_QUEUE_TIMEOUT = 30.0
-"""Seconds in which no message is processed, after which the reader gives up."""
-
-_POLL = 0.05  # seconds
 _SAMPLES = 10  # the most rejected lines in the report
 _EXCERPT = 120  # the most bytes of each of them
 
 
-class Outlet:
-    """Sends events to a queue, and waits while the queue is full."""
-
-    def __init__(self, store: Store, bus: Bus, queue: str, stop: Stop) -> None:
-        self._store = store
-        self._bus = bus
-        self._queue = queue
-        self._stop = stop
-
-    def send(self, events: Sequence[Event]) -> None:
-        """Publishes the events in one batch.
-
-        Raises Unreachable if the queue stays full because no messages are processed.
-        """
-        if not events:
-            return
-        waiting = self.drain(QUEUE_LIMIT, FULL_QUEUE_TIMEOUT)
-        if waiting > QUEUE_LIMIT:
-            raise Unreachable(
-                f"{waiting} messages wait for {self._queue}, and none is processed; start it "
-                "(launch.py supervisor start) and ingest again: nothing is counted twice"
-            )
-        messages = [
-            EventsMessage(events[first : first + EVENTS_PER_MESSAGE])
-            for first in range(0, len(events), EVENTS_PER_MESSAGE)
-        ]
-        with self._store.batch() as batch:
-            self._bus.publish(self._queue, messages, batch)
-
-    def drain(self, limit: int, timeout: float | None) -> int:
-        """Waits until at most `limit` messages are left in the queue; returns their number.
-
-        Ends earlier when none was processed for `timeout` seconds (None: no limit), or on a stop.
-        """
-        waiting, idle = self._depth(), 0.0
-        while waiting > limit and not self._stop.wait(_POLL):
-            before, waiting = waiting, self._depth()
-            idle = 0.0 if waiting < before else idle + _POLL
-            if timeout is not None and idle >= timeout:
-                break
-        return waiting
-
-    def _depth(self) -> int:
-        return self._bus.depths([self._queue]).get(self._queue, 0)
-
-
 class Ingestion:
-    """Reads the log files of one site; each is independent, so reading it again adds nothing."""
+    """Reads the logs of one site, in order of time; reading them again adds nothing."""
 
     def __init__(
         self,
         site: str,
         outlet: Outlet,
+        documents: Documents,
         start: str = "",
         keep_rejected: bool = False,
         progress: Callable[[Progress], None] = lambda _: None,
+        format_: Format | None = None,
     ) -> None:
-        """`start` is the first hour of the timetable, or empty."""
+        """`start` is the first hour of the timetable, or empty; `format_` None: recognise it."""
         self._site = checked_site(site)
         self._outlet = outlet
+        self._documents = documents
         self._start = start
         self._keep_rejected = keep_rejected
         self._progress = progress
-        self._files: list[str] = []
-        self._lines = self._accepted = self._sessions = self._early = 0
+        self._format = format_
+        self._formats: dict[str, str] = {}
+        self._lines = self._accepted = self._ignored = self._repeated = 0
+        self._sessions = self._early = 0
         self._samples: list[RejectedLine] = []
         self._rejected_files: list[str] = []
+        self._notes: list[str] = []
         self._problems: list[str] = []
         self._hours: set[str] = set()
 
-    def read(self, log: LogFile) -> None:
-        """Reads one file to its end, or up to its damage."""
-        visitors = Sessionizer(self._site)
-        lines = accepted = 0
-        self._files.append(log.name)
-        with RejectedFile(log.name, self._keep_rejected) as rejected:
-            try:
-                for block in log.blocks():
-                    events = self._events(block, log.name, lines, visitors, rejected)
-                    self._outlet.send(events)
-                    lines += len(block)
-                    accepted += len(events)
-                    self._progress(Progress(log.name, log.position, log.size, lines))
-            except DamagedFile as error:
-                self._problems.append(str(error))
-        if rejected.path:
-            self._rejected_files.append(rejected.path)
-        if lines and not accepted:
-            self._problems.append(
-                f"{log.name} is not an access log: none of its lines can be parsed"
+    def read(self, logs: Sequence[LogFile], timeout: float | None) -> None:
+        """Reads all logs to their ends, or up to their damages.
+
+        Raises Refused or Unreachable, before anything is sent, if their visits cannot be joined
+        with those of earlier logs; `timeout` limits the wait for the events of these.
+        """
+        with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+            if len(logs) > 1:
+                _make_repeatable(logs, folder)
+            sources = [source for log in logs if (source := self._recognised(log))]
+            begun = [source for source in sources if source.head]
+            first = min(begun, key=lambda source: source.begin, default=None)
+            if first is not None:
+                ingested = Ingested(self._documents, self._site)
+                if ingested.others(first.begin):
+                    self._outlet.await_earlier(timeout)
+                if later := ingested.after(first.begin):
+                    _make_repeatable(logs, folder)
+                    self._check(sources, first, later)
+                ingested.add(first.begin, first.log.name)
+            self._read(Stream(sources), self._sessionizer(first))
+
+    def _recognised(self, log: LogFile) -> Source | None:
+        try:
+            source = recognised(log, self._format)
+        except InvalidValue as error:
+            self._problems.append(f"{log.name} was left out: {error}")
+            return None
+        self._formats[log.name] = source.format.name if source else ""
+        return source
+
+    def _check(self, sources: Sequence[Source], first: Source, later: Mapping[int, str]) -> None:
+        """Raises Refused if visits of these logs continue in later ones that are stored."""
+        sessionizer = self._sessionizer(first)
+        continued = Continued(SessionsInStore(self._documents, self._site), later)
+        for _, blocks in Stream(sources):
+            with suppress(DamagedFile):
+                for block in blocks:
+                    for entry, line in block.accepted:
+                        continued.see(entry, sessionizer.event(entry, line)["session"])
+        if found := continued.found():
+            begin = max(each for each in later if each <= found[0].opened)
+            raise Refused(
+                f"{later[begin]}, which begins at {time_of(begin)}, was ingested before, and "
+                f"these logs overlap it or end there: {len(found):,} of their visits continue in "
+                f"it, the first at {time_of(found[0].opened)}, and would count twice. Nothing was "
+                "ingested; ingest logs in order of time, or all at once into an empty store"
             )
-        self._sessions += visitors.sessions
+
+    def _sessionizer(self, first: Source | None) -> Sessionizer:
+        stored = SessionsInStore(self._documents, self._site)
+        return Sessionizer(self._site, stored, stored.repeats(first.head if first else ()))
+
+    def _read(self, stream: Stream, visitors: Sessionizer) -> None:
+        for source, blocks in stream:
+            log, lines, accepted = source.log, 0, self._accepted + self._repeated
+            with RejectedFile(log.name, self._keep_rejected) as rejected:
+                try:
+                    for block in blocks:
+                        self._outlet.send(self._events(block, log.name, visitors, rejected))
+                        lines += block.lines
+                        self._progress(Progress(log.name, log.position, log.size, lines))
+                except DamagedFile as error:
+                    self._problems.append(f"{error}; {lines:,} lines before it were read")
+            if rejected.path:
+                self._rejected_files.append(rejected.path)
+            if rejected.lines and self._accepted + self._repeated == accepted:
+                self._problems.append(
+                    f"{log.name} is not an access log: none of its lines can be parsed"
+                )
+        self._sessions = visitors.sessions
+        self._notes += stream.notes
+        self._problems += stream.problems
 
     def _events(
-        self,
-        block: list[bytes],
-        file: str,
-        before: int,
-        visitors: Sessionizer,
-        rejected: RejectedFile,
+        self, block: Block, file: str, visitors: Sessionizer, rejected: RejectedFile
     ) -> list[Event]:
-        events = []
-        for number, line in enumerate(block, start=before + 1):
-            try:
-                events.append(visitors.event(parse(line), line))
-            except InvalidValue as error:
-                rejected.add(line)
-                if len(self._samples) < _SAMPLES:
-                    excerpt = line[:_EXCERPT].decode("latin-1")
-                    self._samples.append(RejectedLine(file, number, str(error), excerpt))
-        self._lines += len(block)
+        for number, line, reason in block.rejected:
+            rejected.add(line)
+            if len(self._samples) < _SAMPLES:
+                excerpt = line[:_EXCERPT].decode("latin-1")
+                self._samples.append(RejectedLine(file, number, reason, excerpt))
+        events = [visitors.event(entry, line) for entry, line in block.accepted]
+        self._lines += block.lines
         self._accepted += len(events)
+        self._ignored += block.ignored
+        self._repeated += block.repeated
         hours = [event["hour"] for event in events]
         self._hours.update(hours)
         self._early += sum(hour < self._start for hour in hours)
         return events
 
     def report(self, seconds: float, waiting: int) -> IngestReport:
-        """The report on the files that were read so far."""
+        """The report on the logs that were read so far."""
         hours = sorted(self._hours)
         return IngestReport(
             site=self._site,
-            files=tuple(self._files),
+            files=tuple(self._formats),
+            formats=self._formats,
             lines=self._lines,
             accepted=self._accepted,
-            rejected=self._lines - self._accepted,
+            rejected=self._lines - self._accepted - self._ignored - self._repeated,
+            ignored=self._ignored,
+            repeated=self._repeated,
             samples=tuple(self._samples),
             rejected_files=tuple(self._rejected_files),
             sessions=self._sessions,
@@ -164,10 +167,17 @@ class Ingestion:
             last_hour=hours[-1] if hours else "",
             early_events=self._early,
             early_from=hours[0] if self._early else "",
+            notes=tuple(self._notes),
             problems=tuple(self._problems),
             waiting=waiting,
             seconds=seconds,
         )
+
+
+def _make_repeatable(logs: Sequence[LogFile], folder: str) -> None:
+    for number, log in enumerate(logs):
+        if not log.is_repeatable:
+            log.copy_to(Path(folder, str(number)))
 
 
 def session_queue(deployment: Deployment) -> str:
@@ -186,14 +196,6 @@ def checked_site(site: str) -> str:
     return site
 
 
-def checked_logs(names: Sequence[str]) -> list[LogFile]:
-    """The logs of these names; raises NotFound or InvalidValue unless all can be read."""
-    logs = [LogFile(name) for name in names]
-    for log in logs:
-        log.check()
-    return logs
-
-
 def ingest(
     logs: Sequence[LogFile],
     ingestion: Ingestion,
@@ -201,13 +203,12 @@ def ingest(
     clock: Clock,
     timeout: float | None,
 ) -> IngestReport:
-    """Reads all logs one after the other, and waits until their events are processed.
+    """Reads all logs, and waits until their events are processed.
 
     The wait ends when no message was processed for `timeout` seconds (None: no limit).
     """
     began = clock.monotonic()
-    for log in logs:
-        ingestion.read(log)
+    ingestion.read(logs, timeout)
     read = clock.monotonic()
     waiting = outlet.drain(0, timeout)
     return ingestion.report((read if waiting else clock.monotonic()) - began, waiting)

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import BinaryIO
 
 from synergy.errors import Refused
-from workers.access_log.files import STDIN
+from workers.access_log.files import REJECTED, STDIN
 
 
 class RejectedFile:
@@ -21,9 +21,11 @@ class RejectedFile:
         self._is_wanted = is_wanted
         self._file: BinaryIO | None = None
         self.path = ""
+        self.lines = 0
 
     def add(self, line: bytes) -> None:
         """Writes a line unchanged; only the beginning of a line that is too long."""
+        self.lines += 1
         if not self._is_wanted:
             return
         if self._file is None:
@@ -31,7 +33,7 @@ class RejectedFile:
         self._file.write(line + b"\n")
 
     def _open(self) -> BinaryIO:
-        beside = Path("stdin.rejected" if self._log == STDIN else f"{self._log}.rejected")
+        beside = Path(f"{'stdin' if self._log == STDIN else self._log}{REJECTED}")
         for path in (beside, Path(beside.name)):
             try:
                 file = path.open("wb")

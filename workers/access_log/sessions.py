@@ -1,12 +1,14 @@
 """Assigns log lines to sessions, as events.
 
 A visitor is (host, user agent). A line more than 30 minutes after the visitor's previous line, in
-file order, begins a session; a line with an earlier time belongs to the current session.
+the order of the log, begins a session; a line with an earlier time belongs to the current session.
+Where a log begins, a line may also continue a session that is stored from an earlier log.
 
-An event depends only on its line and the lines before it in the same file, so reading a file again,
-or a longer file with the same beginning, gives the same events. The key of an event consists of the
-line's content and the number of equal lines before it in the session: two equal lines of one file
-both count, but the same line in two logs counts once.
+An event depends only on its line, the lines before it in the same log, and the stored sessions that
+are open where the log begins, so reading a log again, or a longer log with the same beginning,
+gives the same events. The key of an event consists of the line's content and the number of equal
+lines before it in the session: two equal lines of one log both count, but the same line in two logs
+counts once.
 
 Times may go back by any amount, so in theory no visitor could ever be forgotten. To bound memory,
 only the most recent visitors and lines are kept, far more than a server sees during a session. The
@@ -18,7 +20,7 @@ from __future__ import annotations
 
 from base64 import urlsafe_b64encode
 from hashlib import blake2b
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from synergy.timeperiod import Qualifier
 from workers.access_log.lines import LogEntry
@@ -56,24 +58,57 @@ class Recent(Generic[K, V]):
         return len(self._young) + len(self._old)
 
 
+class StoredSession(NamedTuple):
+    """A session of an earlier log; times are in epoch seconds, `opened` being that of its id.
+
+    `keys` are those of its events, each followed by a space.
+    """
+
+    id: str
+    opened: int
+    first: int
+    last: int
+    keys: str
+
+
+class StoredSessions(Protocol):
+    """The stored sessions of a site."""
+
+    def open_at(self, entry: LogEntry) -> StoredSession | None:
+        """The session of the entry's visitor that the entry would continue, or None."""
+        ...
+
+
 class _Visit:
     """A visitor's current session: the time of its last line, and what its events share."""
 
-    __slots__ = ("browser", "hour", "id", "ip", "last", "os")
+    __slots__ = ("browser", "hour", "id", "ip", "last", "opened", "os")
 
-    def __init__(self, site: str, entry: LogEntry) -> None:
-        self.id = session_id(site, entry.host, entry.agent, entry.at)
-        self.hour = Qualifier.HOURLY.timeperiod(entry.at // 3600)
+    def __init__(self, identity: str, opened: int, entry: LogEntry) -> None:
+        self.id = identity
+        self.opened = opened
+        self.hour = Qualifier.HOURLY.timeperiod(opened // 3600)
         self.ip = entry.host
         self.os, self.browser = families(entry.agent)
         self.last = entry.at
 
 
 class Sessionizer:
-    """Converts the entries of one file, in file order, to events of a site."""
+    """Converts the entries of one log, in its order, to events of a site."""
 
-    def __init__(self, site: str, visitors: int = VISITORS, lines: int = LINES) -> None:
+    def __init__(
+        self,
+        site: str,
+        stored: StoredSessions | None = None,
+        is_repeating: bool = False,
+        visitors: int = VISITORS,
+        lines: int = LINES,
+    ) -> None:
+        """`is_repeating` says whether the log begins with lines of the stored sessions."""
         self._site = site
+        self._stored = stored
+        self._end_of_start: int | None = None
+        self._is_repeating = is_repeating
         self._visits: Recent[bytes, _Visit] = Recent(visitors)
         self._lines: Recent[str, int] = Recent(lines)
         self.sessions = 0
@@ -85,6 +120,7 @@ class Sessionizer:
             "site": self._site,
             "session": visit.id,
             "hour": visit.hour,
+            "opened": visit.opened,
             "ip": visit.ip,
             "os": visit.os,
             "browser": visit.browser,
@@ -97,18 +133,48 @@ class Sessionizer:
         visitor = blake2b(f"{entry.host}\0{entry.agent}".encode(), digest_size=12).digest()
         visit = self._visits.get(visitor)
         if visit is None or entry.at - visit.last > SESSION_GAP_SECONDS:
-            visit = _Visit(self._site, entry)
+            stored = self._stored_session(entry) if visit is None and self._stored else None
+            visit = self._continued(stored, entry) if stored else self._opened(entry)
             self.sessions += 1
         visit.last = entry.at
         self._visits[visitor] = visit
         return visit
 
+    def _opened(self, entry: LogEntry) -> _Visit:
+        return _Visit(session_id(self._site, *entry[:3]), entry.at, entry)
+
+    def _stored_session(self, entry: LogEntry) -> StoredSession | None:
+        """The session that a visitor continues where the log begins."""
+        if self._end_of_start is None:
+            self._end_of_start = entry.at + SESSION_GAP_SECONDS
+        if self._stored is None or entry.at > self._end_of_start:
+            self._stored = None
+            return None
+        return self._stored.open_at(entry)
+
+    def _continued(self, stored: StoredSession, entry: LogEntry) -> _Visit:
+        """A visit that continues a stored session.
+
+        If the log repeats lines of the session, equal ones are the same; else they are counted on.
+        """
+        if not self._is_repeating:
+            for key in stored.keys.split():
+                content, _, before = key.partition(".")
+                place = stored.id + content
+                self._lines[place] = max(self._lines.get(place) or 0, int(before or 0) + 1)
+        return _Visit(stored.id, stored.opened, entry)
+
     def _key(self, session: str, line: bytes) -> str:
-        content = urlsafe_b64encode(blake2b(line, digest_size=9).digest()).decode()
+        content = content_key(line)
         place = session + content
         before = self._lines.get(place) or 0
         self._lines[place] = before + 1
         return f"{content}.{before}" if before else content
+
+
+def content_key(line: bytes) -> str:
+    """The key of the first event of a session that has this line."""
+    return urlsafe_b64encode(blake2b(line, digest_size=9).digest()).decode()
 
 
 def session_id(site: str, host: str, agent: str, first: int) -> str:

@@ -13,10 +13,12 @@ from synergy.names import TIMETABLE_START
 if TYPE_CHECKING:
     from workers.access_log.report import IngestReport, Progress
 
-EXAMPLE = """Reading a file again, or after it has grown, counts nothing twice.
+EXAMPLE = """Reading a file again, or after it has grown, counts nothing twice. The logs are read in
+order of time; lines that two of them hold count once, and a visit may go on from one to the next.
 
 example:
   launch.py ingest access.log access.log.1.gz --site example.com
+  launch.py ingest /var/log/nginx 'old/access.log*' --site example.com
   zcat old/*.gz | launch.py ingest - --site example.com
 """
 QUEUE_TIMEOUT = 5.0
@@ -25,14 +27,19 @@ QUEUE_TIMEOUT = 5.0
 
 def add(subparsers: Any) -> None:
     """Adds the command to the parser."""
+    from workers.access_log.formats import FORMATS
+
     parser = subparsers.add_parser(
         "ingest",
         help="read access logs",
-        description="Reads access logs in Common or Combined Log Format.",
+        description="Reads the access logs of a site, as web servers write them.",
         epilog=EXAMPLE,
     )
-    parser.add_argument("files", metavar="FILE", nargs="+", help="may be gzipped; - is stdin")
+    help_ = "a log, a folder of logs or a pattern; .gz, .bz2 and .zst are unpacked; - is stdin"
+    parser.add_argument("files", metavar="FILE", nargs="+", help=help_)
     parser.add_argument("--site", metavar="NAME", required=True, help="the site of the logs")
+    help_ = "the format of all lines; otherwise each log's is recognised from its first lines"
+    parser.add_argument("--format", choices=list(FORMATS), help=help_)
     help_ = "keep lines that do not parse in FILE.rejected"
     parser.add_argument("--rejects", action="store_true", help=help_)
     help_ = "wait until the session workers have processed everything, however long that takes"
@@ -45,9 +52,11 @@ def run(arguments: argparse.Namespace) -> int:
     """Reads the files and prints the report."""
     from synergy import clock, compose
     from synergy.runtime.stop import Stop
-    from workers.access_log import pipeline
+    from workers.access_log import files, pipeline
+    from workers.access_log.formats import FORMATS
+    from workers.access_log.outlet import Outlet
 
-    logs, site = pipeline.checked_logs(arguments.files), pipeline.checked_site(arguments.site)
+    logs, site = files.logs(arguments.files), pipeline.checked_site(arguments.site)
     project = compose.open_project()
     queue = pipeline.session_queue(project.deployment)
     with (
@@ -55,13 +64,15 @@ def run(arguments: argparse.Namespace) -> int:
         closing(compose.open_bus(project, store)) as bus,
         output.Progress("lines read") as line,
     ):
-        outlet = pipeline.Outlet(store, bus, queue, Stop())
+        outlet = Outlet(store, bus, queue, Stop())
         ingestion = pipeline.Ingestion(
             site,
             outlet,
+            store.documents,
             store.facts.get(TIMETABLE_START) or "",
             keep_rejected=arguments.rejects,
             progress=lambda progress: line.show(*_shown(progress)),
+            format_=FORMATS.get(arguments.format),
         )
         timeout = None if arguments.wait else QUEUE_TIMEOUT
         report = pipeline.ingest(logs, ingestion, outlet, clock.SystemClock(), timeout)
@@ -80,15 +91,25 @@ def _shown(progress: Progress) -> tuple[int, int | None]:
 
 
 def _print(report: IngestReport) -> None:
+    from workers.access_log.formats import FORMATS
+
+    for format_ in FORMATS.values():
+        if files := [file for file, name in report.formats.items() if name == format_.name]:
+            named = files[0] if len(files) == 1 else f"{len(files):,} logs"
+            output.say(f"{named}: {format_.title} ({format_.name})")
     output.say(
         f"{report.lines:,} lines read, {report.accepted:,} accepted, "
         f"{report.rejected:,} rejected{_lines_of(report)}, "
-        f"{report.sessions:,} sessions in {report.hours:,} hours"
+        + (f"{report.ignored:,} blank or directives, " if report.ignored else "")
+        + (f"{report.repeated:,} of another log, " if report.repeated else "")
+        + f"{report.sessions:,} sessions in {report.hours:,} hours"
         + (f" ({report.first_hour} to {report.last_hour})" if report.hours else "")
         + f", {report.rate:,.0f} lines/s"
     )
     for sample in report.samples:
         output.say(f"  {sample.file}, line {sample.line}: {sample.reason}: {sample.excerpt!r}")
+    for note in report.notes:
+        output.say(note)
     for path in report.rejected_files:
         output.say(f"rejected lines are in {path}")
     if report.early_events:
