@@ -154,6 +154,15 @@ class Run:
         return RunKind.of(self.key)
 
     @property
+    def expected_at(self) -> datetime:
+        """When it could begin at the earliest; it is late by the time since then.
+
+        The timestamp of an event says nothing of that: it was taken later.
+        """
+        by_time = self.kind is not None and self.kind.is_by_time
+        return self.due_at if by_time else self.created_at
+
+    @property
     def is_delivery(self) -> bool:
         """Whether it was launched to be sent to a destination."""
         return "target" in self.request
