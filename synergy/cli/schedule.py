@@ -7,7 +7,13 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from synergy.cli import output, schedule_preview, schedule_runs, schedule_tables
+from synergy.cli import (
+    output,
+    schedule_launches,
+    schedule_preview,
+    schedule_runs,
+    schedule_tables,
+)
 from synergy.cli.options import CHANGE, CURSOR, JSON, NAME, Noun, argument, limit
 from synergy.cli.schedule_notes import note_if_no_agent, note_if_run_nowhere
 from synergy.cli.schedule_preview import FILE_HELP
@@ -24,16 +30,30 @@ NOUN = Noun(
     "schedule",
     "schedules: add, show, enable, trigger, preview; and their runs",
     "launch.py schedule add nightly.yaml --enable",
-    (schedule_preview.VERBS, schedule_runs.VERBS),
+    (schedule_preview.VERBS, schedule_launches.VERBS, schedule_runs.VERBS),
 )
 add = NOUN.add
 
 
-@NOUN.verb("launch.py schedule list", limit(100), CURSOR, JSON)
+@NOUN.verb(
+    """launch.py schedule list
+    launch.py schedule list --program https://example.com""",
+    argument(
+        "--program",
+        metavar="NAME",
+        default="",
+        help="only those of this process, or with requests to this target or destination",
+    ),
+    limit(100),
+    CURSOR,
+    JSON,
+)
 def run_list(arguments: argparse.Namespace) -> None:
     """Show schedules, by name."""
     with services() as at:
-        page = at.schedule_reads.list_schedules(arguments.limit, arguments.cursor)
+        page = at.schedule_reads.list_schedules(
+            arguments.limit, arguments.cursor, program=arguments.program
+        )
         note_if_no_agent(at)
     output.show(arguments, page, _print_page)
 

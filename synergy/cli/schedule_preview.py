@@ -35,7 +35,8 @@ def run_preview(arguments: argparse.Namespace) -> None:
     """Show a schedule in words, and its due times."""
     if (arguments.name is None) is (arguments.file is None):
         raise InvalidValue("name a schedule, or --file FILE for one that is not stored")
-    start, end = _instant(arguments.start, "--from"), _instant(arguments.end, "--to")
+    start = instant_of(arguments.start, "--from") if arguments.start is not None else None
+    end = instant_of(arguments.end, "--to") if arguments.end is not None else None
     if start is not None and end is not None and end < start:
         raise InvalidValue("--from comes after --to: nothing can be due in between")
     what = arguments.name if arguments.file is None else read_one(arguments.file)
@@ -44,12 +45,12 @@ def run_preview(arguments: argparse.Namespace) -> None:
     output.show(arguments, preview, _print_preview)
 
 
-def _instant(text: str | None, option: str) -> datetime | None:
-    """Parses a day or an instant, in UTC unless it names another zone."""
+def instant_of(text: str, option: str) -> datetime:
+    """The instant that an option gives; raises InvalidValue, which names the option."""
     from synergy.schedule.format.literals import instant
 
     try:
-        return None if text is None else instant(text)
+        return instant(text)
     except InvalidValue as error:
         raise InvalidValue(f"{option}: {error}") from None
 

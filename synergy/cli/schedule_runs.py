@@ -1,4 +1,4 @@
-"""`launch.py schedule runs`, `run`, `pending`, `trigger`, `retry`, `cancel`."""
+"""`launch.py schedule runs`, `run`, `pending`, `retry`, `cancel`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from synergy.cli import output, schedule_tables
-from synergy.cli.options import CHANGE, CURSOR, JSON, NAME, Verbs, argument, limit
-from synergy.cli.schedule_notes import note_if_no_agent, note_if_run_nowhere
+from synergy.cli.options import CHANGE, CURSOR, JSON, Verbs, argument, limit
+from synergy.cli.schedule_notes import note_if_no_agent
 from synergy.cli.services import actor, services
 from synergy.errors import InvalidValue
 from synergy.model.schedule import RunState
@@ -99,22 +99,6 @@ def run_pending(arguments: argparse.Namespace) -> None:
         output.print_json({"items": pending})
     else:
         schedule_tables.print_pending(pending)
-
-
-@VERBS.verb("launch.py schedule trigger nightly", NAME, *CHANGE, records=("name",))
-def run_trigger(arguments: argparse.Namespace) -> None:
-    """Run a schedule now, regardless of its constraints."""
-    with services() as at:
-        run = at.schedule_commands.trigger(
-            arguments.name, actor(arguments.reason), at.now, dry_run=arguments.dry_run
-        )
-        note_if_no_agent(at)
-        note_if_run_nowhere(at, [at.schedule_commands.schedule(arguments.name)])
-    if arguments.dry_run:
-        made, line = None, f"{arguments.name} would be launched"
-    else:
-        made, line = run, f"{arguments.name} was launched: launch.py schedule run {run}"
-    output.show_change(arguments, {"schedule": arguments.name, "run": made}, line)
 
 
 @VERBS.verb(

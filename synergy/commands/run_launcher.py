@@ -37,11 +37,21 @@ class RunLauncher:
         self._deployment = deployment
 
     def launch_on_request(
-        self, run: Run, schedule: Schedule | None, actor: Actor, now: datetime
+        self,
+        run: Run,
+        schedule: Schedule | None,
+        actor: Actor,
+        now: datetime,
+        payload: bytes | None = None,
     ) -> None:
-        """Launches a run of `run_on_request` or `process_run_on_request`."""
+        """Launches a run of `run_on_request` or `process_run_on_request`.
+
+        `payload` is one that the run refers to, and that is not stored yet.
+        """
         try:
             with self._store.batch() as batch:
+                if payload is not None:
+                    self._store.payloads.put(payload)
                 self._store.runs.create([run], actor.who)
                 if schedule is not None:
                     postpone(self._store, schedule, now)
@@ -107,9 +117,11 @@ class RunLauncher:
         return None
 
 
-def run_on_request(schedule: Schedule, definition: Definition, actor: Actor, now: datetime) -> Run:
-    """A new run of a schedule, launched now."""
-    cause = {"remark": actor.remark("by hand")}
+def run_on_request(
+    schedule: Schedule, definition: Definition, actor: Actor, now: datetime, what: str = "by hand"
+) -> Run:
+    """A new run of a schedule, launched now; `what` is said about it in its cause."""
+    cause = {"remark": actor.remark(what)}
     made = Made(key=_key(), due_at=now, created_at=now, cause=cause)
     run = run_of(schedule, definition, made, now)
     return replace(advance(run, RunMove.LAUNCH, now), request=request_of(run, definition))

@@ -1,4 +1,4 @@
-"""Commands about runs: launch one, launch failed ones again, cancel one.
+"""Commands about runs: launch one, backfill due times, launch failed ones again, cancel one.
 
 An agent sends what was launched; a worker gets its unit at once. A failed run that was sent is
 launched again under its own key, so that receivers can recognize it. The unit of a worker's run
@@ -8,11 +8,14 @@ cannot be started again; its retry is a new run for the same due time, at most o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from datetime import datetime
 
+from synergy.commands.backfill import BackfilledDue, planned
 from synergy.commands.events import record_events
 from synergy.commands.jobs import ATTEMPTS
 from synergy.commands.run_launcher import RunLauncher, process_run_on_request, run_on_request
+from synergy.commands.run_values import AS_DEFINED, RunValues
 from synergy.commands.schedule_rows import Overtaken, overtaken_if
 from synergy.delivery.definition_checks import known
 from synergy.errors import Refused
@@ -62,20 +65,62 @@ class RunCommands:
         """Stores one event; see `record_events`."""
         return record_events(self._store, self._bus, [item], actor, now, dry_run=dry_run)[0]
 
-    def trigger(self, name: str, actor: Actor, now: datetime, *, dry_run: bool = False) -> str:
+    def trigger(
+        self,
+        name: str,
+        actor: Actor,
+        now: datetime,
+        values: RunValues = AS_DEFINED,
+        *,
+        dry_run: bool = False,
+    ) -> str:
         """Runs a schedule now, enabled or not, regardless of its constraints; returns the run's id.
 
-        Two triggers are two runs. Raises Refused if its definition is not valid any more, or its
-        process is switched off.
+        Two triggers are two runs. Raises InvalidDefinition for values that it cannot have, and
+        Refused if its definition is not valid any more, or its process is switched off.
         """
         schedule = self.schedule(name)
-        definition = self._definition(schedule, "run")
-        run = run_on_request(schedule, definition, actor, now)
+        self._definition(schedule, "run")
+        processes = known(self._deployment.processes)
+        definition, payload = values.applied(schedule.definition, processes, self._store)
+        run = run_on_request(schedule, definition, actor, now, values.remark)
         if isinstance(definition.program, WorkerProgram):
             self._launcher.refuse_if_off(definition.program.process)
         if not dry_run:
-            self._launcher.launch_on_request(run, schedule, actor, now)
+            self._launcher.launch_on_request(run, schedule, actor, now, payload)
         return run.id
+
+    def backfill(
+        self,
+        name: str,
+        start: datetime,
+        end: datetime,
+        actor: Actor,
+        now: datetime,
+        *,
+        dry_run: bool = False,
+    ) -> list[BackfilledDue]:
+        """Makes runs for the due times in `[start, end)` that no run has done; see `planned`.
+
+        Raises InvalidValue for a time that is not past or has too many due times, and Refused for
+        a schedule that is disabled, has no repeated times, or whose process is switched off.
+        """
+        schedule = self.schedule(name)
+        definition = self._definition(schedule, "run")
+        if not schedule.is_enabled:
+            raise Refused(
+                f"{name} is disabled, so its runs would be dropped: "
+                f"launch.py schedule enable {name}"
+            )
+        if isinstance(definition.program, WorkerProgram):
+            self._launcher.refuse_if_off(definition.program.process)
+        with nullcontext() if dry_run else self._store.batch() as batch:
+            found = planned(self._store, schedule, definition, start, end, actor, now)
+            runs = [one.made for one in found if one.made is not None]
+            if batch is not None and runs:
+                self._store.runs.create(runs, actor.who)
+                batch.after_commit(self._wake)
+        return [one.shown(dry_run=dry_run) for one in found]
 
     def trigger_process(
         self, process: FreerunProcess, actor: Actor, now: datetime, *, dry_run: bool = False

@@ -34,7 +34,7 @@ from synergy.schedule.progress.event_keys import keys
 from synergy.schedule.progress.state import Made, ProgressState
 from synergy.schedule.zones import zone
 from synergy.storage.payload import name_of
-from synergy.storage.protocol import Store
+from synergy.storage.protocol import Store, StoreView
 
 STEPS = 100  # the most decisions that are made for the time while no agent was running
 STORED_ABOVE = 64 * 1024  # bytes; a longer payload is stored beside the row
@@ -103,7 +103,7 @@ def read_all(
             definitions.append(definition)
             found = [
                 *_never_due(definition, now),
-                *_missing(definition, store),
+                *missing_payload(definition, store),
                 *_refused(definition.program, rules),
                 *hidden(definition.program),
             ]
@@ -133,7 +133,8 @@ def _never_due(definition: Definition, now: datetime) -> list[str]:
     return mistakes
 
 
-def _missing(definition: Definition, store: Store) -> list[str]:
+def missing_payload(definition: Definition, store: StoreView) -> list[str]:
+    """The mistake of a definition whose payload is not stored; none otherwise."""
     program = definition.program
     if not isinstance(program, StoredDelivery) or store.payloads.get(program.stored) is not None:
         return []
@@ -151,14 +152,19 @@ def storable(store: Store, definition: Definition, *, dry_run: bool = False) -> 
     """The definition as it is stored; a long payload is stored separately."""
     data = write(definition)
     payload = data.get("payload")
-    # A character has at most 4 bytes.
-    if not isinstance(payload, str) or len(payload) <= STORED_ABOVE // 4:
-        return data
-    content = payload.encode()
-    if len(content) <= STORED_ABOVE:
+    content = stored_separately(payload) if isinstance(payload, str) else None
+    if content is None:
         return data
     name = name_of(content) if dry_run else store.payloads.put(content)
     return {**data, "payload": {"stored": name}}
+
+
+def stored_separately(payload: str) -> bytes | None:
+    """The content of a payload that is too long for a row; None for any other."""
+    if len(payload) <= STORED_ABOVE // 4:  # a character has at most 4 bytes
+        return None
+    content = payload.encode()
+    return content if len(content) > STORED_ABOVE else None
 
 
 def begun(

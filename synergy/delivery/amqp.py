@@ -43,7 +43,8 @@ class AmqpExchanges:
             async with asyncio.timeout(limit):
                 broker = exchange.broker
                 addresses = await self._resolver.allowed(broker.host, broker.port)
-                await self._exchanges.publish(broker, list(map(str, addresses)), message)
+                hosts = list(map(str, addresses))
+                await self._exchanges.publish(broker, hosts, message, request.assert_current)
         except TimeoutError:
             report(failed(f"{destination}: no confirm within {limit:g} s", SendOutcome.TIMEOUT))
         except Blocked as error:

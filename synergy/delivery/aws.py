@@ -18,7 +18,15 @@ from typing import Any
 
 from synergy.delivery import headers
 from synergy.delivery.options import Options
-from synergy.delivery.request import JSON, Request, Response, SendOutcome, failed, sent
+from synergy.delivery.request import (
+    JSON,
+    NotSent,
+    Request,
+    Response,
+    SendOutcome,
+    failed,
+    sent,
+)
 from synergy.delivery.resolver import Blocked, Resolver
 from synergy.delivery.target import Queue, TargetKind, split_queue, split_topic
 from synergy.delivery.thread_pool import ThreadPool
@@ -52,6 +60,7 @@ class Aws:
         self._resolver = resolver
         self._threads = ThreadPool(f"delivery-{kind}", THREADS)
         self._lock = threading.Lock()
+        self._own = threading.local()  # `assert_current` of the request that a thread sends
         self._clients: dict[str | None, Any] = {}
         self._urls: dict[Queue, str] = {}
 
@@ -59,7 +68,12 @@ class Aws:
         """Reports the answer in time, and returns when its thread is free; raises InvalidValue."""
         destination, limit = request.target.destination, self._options.total
         headers.about(request)
-        work = self._threads.run(lambda: self._answer(request))
+        loop = asyncio.get_running_loop()
+
+        def assert_current() -> None:
+            asyncio.run_coroutine_threadsafe(request.assert_current(), loop).result(limit)
+
+        work = self._threads.run(lambda: self._answer(request, assert_current))
         try:
             report(await asyncio.wait_for(asyncio.shield(work), limit))
         except TimeoutError:
@@ -73,8 +87,9 @@ class Aws:
 
     # In a thread
 
-    def _answer(self, request: Request) -> Response:
+    def _answer(self, request: Request, assert_current: Callable[[], None]) -> Response:
         destination = request.target.destination
+        self._own.assert_current = assert_current
         try:
             check_boto3()
         except ConfigurationError as error:
@@ -113,6 +128,9 @@ class Aws:
             url = self._urls[queue] = str(client.get_queue_url(QueueName=queue.name)["QueueUrl"])
         return url
 
+    def _assert_current(self) -> None:
+        self._own.assert_current()
+
     def _client(self, region: str | None) -> Any:
         """The client of a region. Threads may share clients, but not sessions, which make them."""
         import boto3
@@ -131,7 +149,7 @@ class Aws:
                 client = boto3.session.Session().client(
                     self._service, region_name=region, config=config
                 )
-                connect_to(client, self._resolver.allowed_now)
+                connect_to(client, self._resolver.allowed_now, self._assert_current)
                 self._clients[region] = client
             return self._clients[region]
 
@@ -192,6 +210,8 @@ def _broken(destination: str, error: Exception) -> Response:
     text = mask(f"{destination}: {error}")
     if isinstance(error, exceptions.HTTPClientError):
         inner = error.kwargs.get("error")
+        if isinstance(inner, NotSent):
+            raise inner
         if isinstance(inner, Blocked):
             return failed(f"{destination}: {inner}", SendOutcome.BLOCKED, may_retry=False)
     if isinstance(error, exceptions.ConnectTimeoutError | exceptions.ReadTimeoutError):

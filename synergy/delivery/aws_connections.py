@@ -21,20 +21,22 @@ from urllib3.exceptions import HTTPError
 from synergy.delivery.addresses import IpAddress
 
 Allowed = Callable[[str, int], Sequence[IpAddress]]
+Before = Callable[[], object]
 
 
-def connect_to(client: Any, allowed: Allowed) -> None:
+def connect_to(client: Any, allowed: Allowed, before: Before) -> None:
     """Makes a client connect only to the addresses that `allowed` returns for its endpoint.
 
-    What `allowed` raises becomes the `error` of botocore's HTTPClientError.
+    `before` is called for each request, when it is connected and nothing of it was sent. What
+    `allowed` and `before` raise becomes the `error` of botocore's HTTPClientError.
     """
     client._endpoint.http_session._manager.pool_classes_by_scheme = {
-        "http": _pool(AWSHTTPConnectionPool, AWSHTTPConnection, allowed),
-        "https": _pool(AWSHTTPSConnectionPool, AWSHTTPSConnection, allowed),
+        "http": _pool(AWSHTTPConnectionPool, AWSHTTPConnection, allowed, before),
+        "https": _pool(AWSHTTPSConnectionPool, AWSHTTPSConnection, allowed, before),
     }
 
 
-def _pool(pool: Any, connection: Any, allowed: Allowed) -> Any:
+def _pool(pool: Any, connection: Any, allowed: Allowed, before: Before) -> Any:
     class JudgedConnection(connection):  # type: ignore[misc]
         def _new_conn(self: Any) -> Any:
             name = self.host
@@ -47,5 +49,11 @@ def _pool(pool: Any, connection: Any, allowed: Allowed) -> Any:
                 return super()._new_conn()
             finally:
                 self.host = name
+
+        def request(self: Any, *arguments: Any, **more: Any) -> Any:
+            if self.sock is None:
+                self.connect()
+            before()
+            return super().request(*arguments, **more)
 
     return type(pool.__name__, (pool,), {"ConnectionCls": JudgedConnection})

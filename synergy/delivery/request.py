@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
 from synergy.delivery.target import Target
+from synergy.errors import SynergyError
 
 JSON = "application/json"
 KEPT = 4_096
@@ -29,7 +30,15 @@ class SendOutcome(StrEnum):
     FAILED = "failed"  # no whole answer (not connected, or cut off), or it cannot be sent at all
     TIMEOUT = "timeout"
     BLOCKED = "blocked"  # not sent: its address is not allowed
-    STOPPED = "stopped"  # the sender was closed; it may or may not have arrived
+    STOPPED = "stopped"  # the sender was closed, or the claim was lost; it may have arrived
+
+
+class NotSent(SynergyError):
+    """Raised right before a request would be sent, if it is not to be sent any more."""
+
+
+async def _is_always_current() -> None:
+    """The check of a request that nobody else can send."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +47,8 @@ class Request:
 
     `key` is the same for all attempts of a run, so that a receiver can recognise repetitions;
     `attempt` counts from 1. `headers` are the user's own. An empty `content_type` means JSON.
-    `secrets` sign a webhook in place of those of the deployment.
+    `secrets` sign a webhook in place of those of the deployment. `assert_current` is called as the
+    last step before the bytes go out, and raises NotSent.
     """
 
     target: Target
@@ -50,6 +60,9 @@ class Request:
     schedule: str
     attempt: int
     secrets: tuple[str, ...] = field(default=(), repr=False)
+    assert_current: Callable[[], Coroutine[None, None, None]] = field(
+        default=_is_always_current, repr=False
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,7 @@ from synergy.delivery.amqp import AmqpExchanges
 from synergy.delivery.aws import THREADS, Aws
 from synergy.delivery.fair_queue import FairQueue
 from synergy.delivery.options import Options
-from synergy.delivery.request import Request, Response, SendOutcome, failed
+from synergy.delivery.request import NotSent, Request, Response, SendOutcome, failed
 from synergy.delivery.resolver import Resolve, Resolver
 from synergy.delivery.target import TargetKind
 from synergy.delivery.webhook import Webhooks
@@ -159,6 +159,9 @@ class Sender:
             await self._transport(request.target.kind).send(request, report)
         except asyncio.CancelledError:
             report(_stopped(request))
+        except NotSent as error:
+            text = f"{request.target.destination}: not sent: {error}"
+            report(failed(text, SendOutcome.STOPPED))
         except SynergyError as error:
             report(failed(mask(str(error)), may_retry=False))
         except Exception as error:  # the boundary of the thread: it must go on

@@ -1,7 +1,8 @@
 """Sends requests to webhooks, each to an address that was checked before.
 
 The request goes to an address that was judged for this attempt (`resolver`), over a new or a kept
-connection (`connections`). The Host header, and the name that the certificate must show, stay the
+connection (`connections`), and once: a connection that ends without an answer may have taken it, so
+that is a failed attempt. The Host header, and the name that the certificate must show, stay the
 URL's. Headers are made in `headers`, signatures in `signature`.
 """
 
@@ -12,7 +13,7 @@ import email.utils
 import logging
 import os
 import ssl
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -89,7 +90,7 @@ class Webhooks:
         addresses = await self._resolver.allowed(hook.host, hook.port, is_plaintext=is_plaintext)
         for address in addresses:
             try:
-                await self._post_to(hook, address, request.body, metadata, received)
+                await self._post_to(hook, address, request, metadata, received)
             except (httpx.ConnectError, httpx.ConnectTimeout):
                 if address == addresses[-1]:
                     raise
@@ -100,34 +101,25 @@ class Webhooks:
         self,
         hook: Webhook,
         address: IpAddress,
-        body: bytes,
+        request: Request,
         metadata: Mapping[str, str],
         received: _Received,
     ) -> None:
         name = "" if hook.host == str(address) else hook.host
         endpoint = Endpoint(hook.scheme, address, hook.port, name)
-        request = httpx.Request(
+        outgoing = httpx.Request(
             "POST",
             _url(endpoint, hook.path),
-            headers={"Host": hook.authority, **metadata, "Content-Length": str(len(body))},
-            stream=httpx.ByteStream(body),
-            extensions={"timeout": self._limits, **({"sni_hostname": name} if name else {})},
+            headers={"Host": hook.authority, **metadata, "Content-Length": str(len(request.body))},
+            stream=httpx.ByteStream(request.body),
+            extensions={
+                "timeout": self._limits,
+                "trace": _before_sending(request),
+                **({"sni_hostname": name} if name else {}),
+            },
         )
-        kept = self._connections.kept(endpoint)
-        if kept is None or not await self._is_taken(kept, request, received):
-            await self._exchange(self._connections.new(endpoint), request, received)
-
-    async def _is_taken(
-        self, kept: Connection, request: httpx.Request, received: _Received
-    ) -> bool:
-        """Whether a kept connection took the request; its other end may have closed it."""
-        try:
-            await self._exchange(kept, request, received)
-        except (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError):
-            if received.status is not None:
-                raise
-            return False
-        return True
+        connection = self._connections.kept(endpoint) or self._connections.new(endpoint)
+        await self._exchange(connection, outgoing, received)
 
     async def _exchange(
         self, connection: Connection, request: httpx.Request, received: _Received
@@ -179,6 +171,16 @@ async def _read(response: httpx.Response, received: _Received) -> bool:
             if len(received.body) >= KEPT:
                 return False
     return True
+
+
+def _before_sending(request: Request) -> Callable[[str, object], Awaitable[None]]:
+    """Has httpcore ask whether the request is current once it is connected, before the headers."""
+
+    async def trace(event: str, _: object) -> None:
+        if event == "http11.send_request_headers.started":
+            await request.assert_current()
+
+    return trace
 
 
 @lru_cache(1_000)

@@ -96,6 +96,9 @@ class RunKind(Enum):
     PERIODS = "periods"  # the record of old periods that trigger nothing: `periods:<from>-<to>`
     TRIGGER = "trigger"  # by hand: `trigger:<word>`
     RETRY = "retry"  # repeats a failed run of a worker: `retry:<run>`
+    BACKFILL = (
+        "backfill"  # a past due time, by request: `backfill:<instant>`, `...<instant>/2`, ...
+    )
 
     @staticmethod
     def of(key: str) -> RunKind | None:
@@ -152,6 +155,15 @@ class Run:
     @property
     def kind(self) -> RunKind | None:
         return RunKind.of(self.key)
+
+    @property
+    def expected_at(self) -> datetime:
+        """When it could begin at the earliest; it is late by the time since then.
+
+        The timestamp of an event says nothing of that: it was taken later.
+        """
+        by_time = self.kind is not None and self.kind.is_by_time
+        return self.due_at if by_time else self.created_at
 
     @property
     def is_delivery(self) -> bool:

@@ -34,7 +34,9 @@ COUNTERS = {
 DURATIONS = {
     "job_leased_duration_seconds": "Claiming a group of runs.",
     "job_executed_duration_seconds": "An attempt to send a run.",
-    "job_executed_delay_seconds": "From the due time of an attempt to its beginning.",
+    "job_executed_delay_seconds": (
+        "From a run's due time, or the taking of its event, to the beginning of an attempt."
+    ),
     "job_completed_duration_seconds": "From the launch of a run to its end.",
     "schedule_leased_duration_seconds": "Reading a group of schedules.",
     "schedule_executed_delay_seconds": "From the due time of a schedule to the decision about it.",

@@ -14,7 +14,7 @@ import pytest
 from synergy.clock import SteppedClock
 from synergy.delivery.addresses import AddressRules
 from synergy.delivery.options import Options
-from synergy.delivery.request import Request, Response
+from synergy.delivery.request import NotSent, Request, Response
 from synergy.delivery.sender import Sender
 from synergy.delivery.target import parse_target
 from tests.delivery.receivers import LIMIT
@@ -77,6 +77,11 @@ def a_request(url: str, **more: Any) -> Request:
         "attempt": 1,
     }
     return Request(**(given | more))
+
+
+async def is_lost() -> None:
+    """The `assert_current` of a request that belongs to another agent by now."""
+    raise NotSent("it is another agent's")
 
 
 @pytest.fixture

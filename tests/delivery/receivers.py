@@ -43,6 +43,7 @@ class Receiver:
         self.port: int = self._listener.getsockname()[1]
         self.calls: list[Call] = []
         self.connections = 0
+        self._ended = 0  # connections that were closed
         self.gate = threading.Event()
         self._came = threading.Condition()
         self._ends: list[socket.socket] = []
@@ -52,6 +53,11 @@ class Receiver:
         """Returns once that many requests have been received."""
         with self._came:
             assert self._came.wait_for(lambda: len(self.calls) >= calls, LIMIT)
+
+    def wait_for_ends(self, connections: int) -> None:
+        """Returns once that many connections have been closed here."""
+        with self._came:
+            assert self._came.wait_for(lambda: self._ended >= connections, LIMIT)
 
     def close(self) -> None:
         self.gate.set()
@@ -77,6 +83,9 @@ class Receiver:
                 if self._reads:
                     self.read(wire)
                 self._behave(wire, self)
+        with self._came:
+            self._ended += 1
+            self._came.notify_all()
 
     def read(self, wire: socket.socket) -> None:
         """Reads a request and records it."""

@@ -19,7 +19,7 @@ from synergy.delivery import aws
 from synergy.delivery.addresses import AddressRules
 from synergy.delivery.aws import BOTO3, check_boto3
 from synergy.errors import ConfigurationError
-from tests.delivery.conftest import MakeServices, Services, a_request
+from tests.delivery.conftest import MakeServices, Services, a_request, is_lost
 from tests.delivery.receivers import LIMIT, answers, receiving, says
 from tests.servers.ports import free_port
 
@@ -121,6 +121,24 @@ def test_the_message_that_a_queue_gets(services: Services, sqs: Any, name: str, 
     assert answer.body == f"MessageId {message['MessageId']}"
     assert message["Body"] == body
     assert values(message["MessageAttributes"]) == ATTRIBUTES
+
+
+def test_a_message_that_is_no_longer_current_is_not_sent(services: Services, sqs: Any) -> None:
+    url = sqs.create_queue(QueueName="lost")["QueueUrl"]
+    for _ in range(2):  # over a new connection, and over one that is kept
+        assert services.send(f"sqs:{url}", assert_current=is_lost).outcome == "stopped"
+        assert services.send(f"sqs:{url}").ok
+    assert len(got(sqs, url)) == 2
+
+
+def test_an_answer_that_is_cut_off_is_one_attempt(
+    services: Services, account: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with receiving(says(b"HTTP/1.1 200 OK\r\nContent-")) as receiver:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{receiver.port}")
+        answer = services.send(f"sqs:{account}/123456789012/once")
+        assert (answer.ok, answer.may_retry) == (False, True)
+    assert len(receiver.calls) == 1
 
 
 def test_the_configured_endpoint_wins_over_the_url(services: Services, sqs: Any) -> None:

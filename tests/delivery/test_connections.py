@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from synergy.delivery import connections
-from tests.delivery.conftest import MakeServices, Names, Services, a_request
+from tests.delivery.conftest import MakeServices, Names, Services, a_request, is_lost
 from tests.delivery.receivers import LIMIT, Receiver, answers, keeps, receiving
 
 WHOLE = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -76,12 +76,17 @@ def test_an_idle_connection_that_was_closed_is_replaced(
     services: Services,
 ) -> None:
     with receiving(answers()) as receiver:  # it closes without announcing it
-        for _ in range(20):
+        for number in range(20):
             assert services.send(f"http://127.0.0.1:{receiver.port}/").ok
+            receiver.wait_for_ends(number + 1)
         assert len(receiver.calls) == 20
 
 
-def test_a_request_is_repeated_when_the_connection_closes_under_it(services: Services) -> None:
+def test_a_request_on_a_connection_that_closes_under_it_is_one_failed_attempt(
+    services: Services,
+) -> None:
+    """The receiver may have carried it out: only the next attempt says that it is a repetition."""
+
     def takes_two(wire: socket.socket, receiver: Receiver) -> None:
         wire.sendall(WHOLE)
         receiver.read(wire)
@@ -89,9 +94,22 @@ def test_a_request_is_repeated_when_the_connection_closes_under_it(services: Ser
     with receiving(takes_two) as receiver:
         url = f"http://127.0.0.1:{receiver.port}/"
         assert services.send(url, key="first").ok
-        assert services.send(url, key="second").ok
-        assert receiver.connections == 2
-    assert [call.headers["webhook-id"] for call in receiver.calls] == ["first", "second", "second"]
+        answer = services.send(url, key="second")
+        assert (answer.ok, answer.outcome, answer.may_retry) == (False, "failed", True)
+        assert receiver.connections == 1
+    assert [call.headers["webhook-id"] for call in receiver.calls] == ["first", "second"]
+
+
+def test_a_request_that_is_no_longer_current_is_connected_and_not_sent(services: Services) -> None:
+    with receiving(keeps(WHOLE, WHOLE)) as receiver:
+        url = f"http://127.0.0.1:{receiver.port}/"
+        answer = services.send(url, assert_current=is_lost)
+        assert (answer.outcome, receiver.connections) == ("stopped", 1)
+        assert "not sent: it is another agent's" in answer.error
+        assert services.send(url).ok  # over a connection that is kept
+        assert services.send(url, assert_current=is_lost).outcome == "stopped"
+        receiver.wait_for_ends(2)
+        assert len(receiver.calls) == 1
 
 
 def test_half_an_answer_over_a_kept_connection_is_a_failure(services: Services) -> None:

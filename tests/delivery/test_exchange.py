@@ -14,7 +14,7 @@ import pika
 import pytest
 
 from synergy.delivery.addresses import AddressRules
-from tests.delivery.conftest import NOW, MakeServices, Services, a_request
+from tests.delivery.conftest import NOW, MakeServices, Services, a_request, is_lost
 from tests.delivery.receivers import LIMIT, answers, receiving
 from tests.servers.ports import free_port
 from tests.servers.rabbitmq import connect
@@ -80,6 +80,16 @@ def test_the_message_that_a_queue_gets(services: Services, broker: Broker) -> No
         "X-Synergy-Attempt": "2",
     }
     assert broker.got() is None
+
+
+def test_a_message_that_is_no_longer_current_is_not_published(
+    services: Services, broker: Broker
+) -> None:
+    assert services.send(broker.target(), assert_current=is_lost).outcome == "stopped"
+    assert services.send(broker.target(), key="another").ok
+    got = broker.got()
+    assert got is not None
+    assert (got[0].message_id, broker.got()) == ("another", None)
 
 
 def test_an_unroutable_message_is_a_failure(services: Services, broker: Broker) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
 from random import Random
 
 import pytest
 
+from synergy.delivery.request import NotSent, Request, Response, SendOutcome, failed, sent
 from synergy.errors import StorageUnavailable
 from synergy.messaging.message import UnitMessage
-from synergy.model.schedule import RunState
+from synergy.model.schedule import RunChange, RunState
 from synergy.names import DELIVERIES
 from tests.service.agent_harness import (
     AgentHarness,
@@ -91,6 +94,70 @@ def test_a_paused_agent_sends_only_claims_that_it_still_has(agents, is_alone):
     assert [request.attempt for member in others for request in member.sender.requests] == (
         [] if is_alone else [2]
     )
+
+
+def checked(request: Request) -> Response:
+    """The answer of a sender that looks at the claim right before it sends."""
+    try:
+        asyncio.run(request.assert_current())
+    except NotSent as error:
+        return failed(str(error), SendOutcome.STOPPED)
+    return sent(200)
+
+
+def not_sent(member: Member) -> str:
+    """Why the request that waits in the member's sender is not sent; empty if it is."""
+    ((request, _),) = member.sender.under_way
+    return checked(request).error
+
+
+@pytest.mark.parametrize("is_alone", [False, True])
+def test_a_request_that_waited_while_its_agent_was_away_is_not_sent(agents, is_alone):
+    """Alone, the agent gives the claim back and makes a new one."""
+    away = agents.member("agent-1", receiver=lambda _: None)
+    others = [] if is_alone else [agents.member("agent-2")]
+    for member in [away, *others]:
+        member.decide()
+    once(agents)
+    away.rest()
+    assert not_sent(away) == ""
+    lose(agents, away, others, 30)
+    assert "older than the lease" in not_sent(away)
+    away.decide()  # it is a member again
+    away.sender.receiver = checked
+    away.rest()
+    (run,) = agents.runs()
+    assert (run.state, run.attempt) == (RunState.PROCESSED, 2)
+    outcomes = [answer["outcome"] for answer in run.detail.answers]
+    assert outcomes == (["stopped", "sent"] if is_alone else ["sent"])
+    assert len(away.sender.requests) == (2 if is_alone else 1)
+
+
+@pytest.mark.parametrize(
+    "taken", [{"owner": "agent-2"}, {"owner": "agent-1", "attempt": 2}, {"owner": None}]
+)
+def test_a_claim_that_only_the_row_shows_as_lost_is_not_sent(agents, taken):
+    """The clock of a paused virtual machine stood still."""
+    paused = agents.member("agent-1", receiver=lambda _: None)
+    paused.decide()
+    once(agents)
+    paused.rest()
+    (run,) = agents.runs()
+    agents.store.runs.change([RunChange(replace(run, **taken), "", "another agent")])
+    assert "another agent or attempt" in not_sent(paused)
+
+
+def test_a_request_whose_claim_cannot_be_checked_is_not_sent(agents, monkeypatch):
+    member = agents.member("agent-1", receiver=lambda _: None)
+    member.decide()
+    once(agents)
+    member.rest()
+
+    def unavailable(_):
+        raise StorageUnavailable("the disk is full")
+
+    monkeypatch.setattr(agents.store.runs, "get", unavailable)
+    assert not_sent(member) == "its claim could not be checked: the disk is full"
 
 
 def test_a_claim_whose_answer_was_lost_is_sent(agents, monkeypatch):

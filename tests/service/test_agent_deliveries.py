@@ -26,6 +26,21 @@ from tests.service.agent_harness import (
 SECOND = timedelta(seconds=1)
 
 
+def test_a_run_of_an_event_is_late_since_it_was_taken_not_since_its_timestamp(agents):
+    life = [{"type": "FILE", "resourceId": "/in", "lifeDuration": 3600}]
+    agents.add("files", dependencies=life)
+    member = agents.member()
+    member.rest()
+    agents.event("FILE", "/in/a", NOW - timedelta(hours=2))
+    member.rest()
+    agents.clock.advance(10)
+    once(agents)  # this one is late
+    member.rest()
+    assert agents.states() == {RunState.PROCESSED: 2}
+    durations = member.agent._meter.durations()
+    assert durations["job_executed_delay_seconds", "first"][1] == 10
+
+
 def test_an_accepted_delivery_is_processed_and_its_answer_kept(agents):
     once(agents, payload={"a": 1}, headers={"X-Mine": "1"})
     member = agents.member(receiver=answering(sent(201, b"thanks")))

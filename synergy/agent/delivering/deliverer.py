@@ -20,6 +20,7 @@ from random import Random
 from typing import Protocol
 
 from synergy.agent.context import AgentContext
+from synergy.agent.delivering.claim_checks import ClaimChecks
 from synergy.agent.delivering.deferred_runs import DeferredRuns
 from synergy.agent.delivering.outcomes import Outcomes
 from synergy.agent.delivering.requests import claimed, request_of
@@ -69,6 +70,7 @@ class Deliverer:
         self._owner = owner
         self._sender = sender
         self._members = members
+        self._checks = ClaimChecks(context.store.runs, members, owner)
         self._outcomes = Outcomes(context, owner, random or Random())
         self._deferred = DeferredRuns(context.clock)
         self._in_flight: set[str] = set()
@@ -145,6 +147,7 @@ class Deliverer:
         self._resolve_uncertain()
         while self._conclude():
             pass
+        self._checks.close()
 
     def _conclude(self) -> bool:
         """Writes a group of outcomes; returns whether there were any."""
@@ -152,15 +155,16 @@ class Deliverer:
         self._in_flight.difference_update(sent.run.id for sent in done)
         now = self._clock.now()
         for run in concluded:
-            if run.not_before is not None:
-                self._deferred.try_again_in(run.id, (run.not_before - now).total_seconds())
+            if not run.state.is_finished:
+                pause = (run.not_before or now) - now
+                self._deferred.try_again_in(run.id, pause.total_seconds())
         return bool(done)
 
     # Claims
 
     def _claim(self, consumer: Consumer) -> bool:
         """Claims and sends the runs there is room for; returns whether messages may be left."""
-        began = self._clock.monotonic()
+        began, joined = self._clock.monotonic(), self._members.joined
         again = self._deferred.due()
         wanted = [*again, *self._deferred.with_room(self._sender.room)]
         claims: list[Run] = []
@@ -176,7 +180,7 @@ class Deliverer:
             for run in wanted:
                 self._deferred.try_again_in(run, 0.0)
             raise
-        self._send([run for run in claims if run.id not in lost])
+        self._send(joined, [run for run in claims if run.id not in lost])
         if claims:
             self._leased(len(claims) - len(lost), len(lost), began)
         return len(announced) == GROUP
@@ -224,19 +228,20 @@ class Deliverer:
         After losing and regaining the membership, the store is asked whether claims still hold.
         """
         accepted: dict[str, Run] = {}
+        present = self._members.joined
         while self._accepted:
             joined, run = self._accepted.popleft()
-            if joined != self._members.joined:
+            if joined != present:
                 self._uncertain.add([run.id])
             elif self._begun.get(run.id, 0) < run.attempt:
                 accepted[run.id] = run
-        self._send(list(accepted.values()))
+        self._send(present, list(accepted.values()))
 
     def _resolve_uncertain(self) -> None:
         """Sends the uncertain claims that the store has; it may have written one late."""
         while self._newly_uncertain:
             self._uncertain.add([self._newly_uncertain.popleft()])
-        self._send(self._uncertain.confirmed(self._in_flight))
+        self._send(self._members.joined, self._uncertain.confirmed(self._in_flight))
 
     def _leased(self, claimed: int, refused: int, began: float) -> None:
         self._meter.count("job_leased_total", "claimed", claimed)
@@ -247,30 +252,29 @@ class Deliverer:
 
     # Sending
 
-    def _send(self, runs: Sequence[Run]) -> None:
-        now = self._clock.now()
-        left = deque(runs)
+    def _send(self, joined: int, runs: Sequence[Run]) -> None:
+        """Sends claims that were made, or confirmed, as the member that joined then."""
+        left, now = deque(runs), self._clock.now()
         try:
             while left:
-                self._begin(left[0], now)
+                self._begin(left[0], joined, now)
                 left.popleft()
         finally:  # a body could not be read: the rest is claimed, and sent when the store is back
             self._uncertain.add(run.id for run in left)
 
-    def _begin(self, run: Run, now: datetime) -> None:
-        done = partial(self._done, run)
+    def _begin(self, run: Run, joined: int, now: datetime) -> None:
+        check = partial(self._checks.assert_held, run, joined)
         try:
-            request = request_of(run, self._store.payloads)
+            request = request_of(run, self._store.payloads, check)
         except (InvalidValue, UnicodeError) as error:
             self._remember(run)
-            done(failed(str(error), may_retry=False))
+            self._done(run, failed(str(error), may_retry=False))
             return
         self._remember(run)
-        delay = (now - run.due_at).total_seconds()
-        self._meter.observe(
-            "job_executed_delay_seconds", "first" if run.attempt == 1 else "again", delay
-        )
-        self._sender.submit(request, done)
+        attempt = "first" if run.attempt == 1 else "again"
+        delay = (now - run.expected_at).total_seconds()
+        self._meter.observe("job_executed_delay_seconds", attempt, delay)
+        self._sender.submit(request, partial(self._done, run))
 
     def _remember(self, run: Run) -> None:
         self._in_flight.add(run.id)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -32,7 +32,9 @@ def claimed(run: Run, owner: str, now: datetime) -> Run:
     return replace(run, owner=owner, attempt=run.attempt + 1, not_before=None, detail=detail)
 
 
-def request_of(run: Run, payloads: Payloads) -> Request:
+def request_of(
+    run: Run, payloads: Payloads, assert_current: Callable[[], Coroutine[None, None, None]]
+) -> Request:
     """The request of a run; raises InvalidValue if it cannot be made."""
     asked = run.request
     headers = asked.get("headers")
@@ -46,6 +48,7 @@ def request_of(run: Run, payloads: Payloads) -> Request:
         schedule=run.schedule,
         attempt=run.attempt,
         secrets=secrets_in(str(asked.get("signing_secret", ""))),
+        assert_current=assert_current,
     )
 
 

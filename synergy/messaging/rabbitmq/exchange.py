@@ -9,7 +9,7 @@ reopened when lost.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -47,17 +47,22 @@ class Exchanges:
         self._brokers: dict[Address, _Broker] = {}
 
     async def publish(
-        self, address: Address, hosts: Sequence[str], message: OutgoingMessage
+        self,
+        address: Address,
+        hosts: Sequence[str],
+        message: OutgoingMessage,
+        before: Callable[[], Awaitable[None]],
     ) -> None:
         """Returns when a queue has the message; raises Fault. The caller sets a time limit.
 
         A new connection is made to one of `hosts`, which are addresses of the broker's host.
+        `before` is awaited once a channel is open; nothing is sent if it raises.
         """
         broker = self._brokers.get(address)
         if broker is None:
             broker = self._brokers[address] = _Broker(address, self._forget)
         try:
-            await broker.publish(hosts, message)
+            await broker.publish(hosts, message, before)
         except Fault as fault:
             raise Fault(_for_target(str(fault)), code=fault.code) from fault
         except ConfigurationError as error:
@@ -84,13 +89,18 @@ class _Broker:
         self._timer: asyncio.TimerHandle | None = None
         self._closing: asyncio.Task[None] | None = None
 
-    async def publish(self, hosts: Sequence[str], message: OutgoingMessage) -> None:
+    async def publish(
+        self,
+        hosts: Sequence[str],
+        message: OutgoingMessage,
+        before: Callable[[], Awaitable[None]],
+    ) -> None:
         self._in_flight += 1
         try:
             connection = await self._connection(hosts)
             if connection.blocked:
                 raise Fault(f"RabbitMQ at {self._address.place}: {connection.blocked}")
-            await self._publish_on(message, connection)
+            await self._publish_on(message, connection, before)
         finally:
             self._in_flight -= 1
             self._restart_timer()
@@ -123,11 +133,17 @@ class _Broker:
                 return await Connection.open(parameters(self._address, host), self._address)
         return await Connection.open(parameters(self._address, hosts[-1]), self._address)
 
-    async def _publish_on(self, message: OutgoingMessage, connection: Connection) -> None:
+    async def _publish_on(
+        self,
+        message: OutgoingMessage,
+        connection: Connection,
+        before: Callable[[], Awaitable[None]],
+    ) -> None:
         received = connection.bytes_received
         channel = None
         try:
             channel = self._free_channel() or await _PublishChannel.open(connection)
+            await before()
             await channel.publish(message)
         except BaseException as error:
             if channel is not None:

@@ -1,4 +1,4 @@
-"""Runs of one schedule: due times, pending and past runs; trigger, cancel and retry."""
+"""Runs of one schedule: due times, pending and past runs; trigger, backfill, cancel, retry."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from datetime import datetime
 from typing import Annotated, Any
 
 from fastapi import Query
+from pydantic import Field
 
+from synergy.commands.backfill import BackfilledDue
+from synergy.commands.run_values import RunValues
 from synergy.errors import InvalidValue, NotFound
 from synergy.mx.access import Operator, Viewer
 from synergy.mx.api.definitions import Definition, Name
@@ -29,6 +32,24 @@ End = Annotated[
 Few = Annotated[int, Query(ge=1, le=1000, description="how many due times at most")]
 
 _RUN = Touched[TouchedRun]
+
+
+class Trigger(Action):
+    """A run by hand, with values for this run only."""
+
+    arguments: dict[str, Any] | None = Field(
+        None, description="for the worker; they override those of the schedule"
+    )
+    payload: Any = Field(
+        None, description="what is sent: a text, which may be a template, or any other value"
+    )
+
+
+class Backfill(Action):
+    """The past time whose due times are run."""
+
+    start: str = Field(alias="from", max_length=64, description="an instant, or a day")
+    end: str = Field(alias="to", max_length=64, description="the end, not included")
 
 
 @router.get("/schedules/{name}/runs", response_model=Page[RunView], responses=errors(404, 422))
@@ -82,12 +103,30 @@ def preview_definition(
 
 
 @router.post("/schedules/{name}/trigger", response_model=_RUN, responses=errors(404, 409, 422))
-def trigger_schedule(services: ServicesDep, person: Operator, name: Name, body: Action) -> Any:
+def trigger_schedule(services: ServicesDep, person: Operator, name: Name, body: Trigger) -> Any:
     """Runs a schedule now, enabled or not, and ignores its constraints."""
-    who = person.actor(body.reason)
-    id_ = services.schedule_commands.trigger(name, who, services.now, dry_run=body.dry_run)
+    who, values = person.actor(body.reason), RunValues(body.arguments, body.payload)
+    id_ = services.schedule_commands.trigger(name, who, services.now, values, dry_run=body.dry_run)
     run = TouchedRun(id=None if body.dry_run else id_, schedule=name, state="launched")
     return Touched(dry_run=body.dry_run, touched=[run])
+
+
+@router.post(
+    "/schedules/{name}/backfill",
+    response_model=Touched[BackfilledDue],
+    responses=errors(404, 409, 422),
+)
+def backfill_schedule(services: ServicesDep, person: Operator, name: Name, body: Backfill) -> Any:
+    """Makes runs for past due times that no run has done.
+
+    They wait for each other, oldest first, and for the constraints of the schedule. A due time with
+    a run that succeeded, or has not ended, is left alone.
+    """
+    start, end = _instant(body.start, "from"), _instant(body.end, "to")
+    found = services.schedule_commands.backfill(
+        name, start, end, person.actor(body.reason), services.now, dry_run=body.dry_run
+    )
+    return Touched(dry_run=body.dry_run, touched=found)
 
 
 @router.post("/schedules/{name}/cancel", response_model=_RUN, responses=errors(404, 409, 422))
@@ -127,14 +166,15 @@ def _require(services: Services, schedule: str, id_: str) -> None:
 
 
 def _range(start: str | None, end: str | None) -> tuple[datetime | None, datetime | None]:
-    since, until = _instant(start, "from"), _instant(end, "to")
+    since = None if start is None else _instant(start, "from")
+    until = None if end is None else _instant(end, "to")
     if since is not None and until is not None and until < since:
         raise InvalidValue("from is after to")
     return since, until
 
 
-def _instant(text: str | None, name: str) -> datetime | None:
+def _instant(text: str, name: str) -> datetime:
     try:
-        return None if text is None else instant(text)
+        return instant(text)
     except InvalidValue as error:
         raise InvalidValue(f"{name}: {error}") from None

@@ -21,6 +21,14 @@ router = Router("schedules")
 PLACE = "/api/v1/schedules/"
 
 Prefix = Annotated[str, Query(max_length=100, description="the beginning of the name")]
+Program = Annotated[
+    str,
+    Query(
+        max_length=2048,
+        description="a process, or the target or destination of requests, such as "
+        "https://example.com:443",
+    ),
+]
 Enabled = Annotated[bool | None, Query(description="only enabled, or only disabled ones")]
 Reason = Annotated[str, Query(max_length=1000, description="why, for the journal")]
 DryRun = Annotated[bool, Query(description="only predict the change")]
@@ -40,11 +48,12 @@ def list_schedules(
     _: Viewer,
     q: Prefix = "",
     enabled: Enabled = None,
+    program: Program = "",
     limit: Limit = 100,
     cursor: NamedCursor = None,
 ) -> Any:
-    """Schedules by name."""
-    return services.schedules.list_schedules(limit, cursor, q, enabled)
+    """Schedules by name; of one program, if it is given."""
+    return services.schedules.list_schedules(limit, cursor, q, enabled, program)
 
 
 @router.post(

@@ -74,9 +74,10 @@ class ScheduleReads:
         cursor: str | None = None,
         prefix: str = "",
         is_enabled: bool | None = None,
+        program: str = "",
     ) -> Page[ScheduleView]:
-        """A page of schedules by name, with this prefix; `is_enabled` None means either."""
-        found, following = matching(self._store, limit, cursor, prefix, is_enabled)
+        """A page of schedules by name; see `matching`."""
+        found, following = matching(self._store, limit, cursor, prefix, is_enabled, program)
         return Page(tuple(map(self._view, found)), following)
 
     def count(self) -> int:

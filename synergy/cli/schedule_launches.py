@@ -1,0 +1,121 @@
+"""`launch.py schedule trigger`, `backfill`: runs by hand, now or for due times of the past."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from synergy.cli import output
+from synergy.cli.options import CHANGE, NAME, Verbs, argument
+from synergy.cli.schedule_notes import note_if_no_agent, note_if_run_nowhere
+from synergy.cli.schedule_preview import instant_of
+from synergy.cli.services import actor, services
+from synergy.errors import InvalidValue
+
+if TYPE_CHECKING:
+    from synergy.commands.backfill import BackfilledDue
+    from synergy.commands.run_values import RunValues
+
+VERBS = Verbs()
+
+
+@VERBS.verb(
+    """launch.py schedule trigger nightly
+    launch.py schedule trigger export --arguments '{"day": "2026-11-21"}'
+    launch.py schedule trigger daily-numbers --payload numbers.json""",
+    NAME,
+    argument(
+        "--arguments",
+        metavar="JSON",
+        help="an object with arguments for this run only; they override those of the schedule",
+    ),
+    argument(
+        "--payload",
+        metavar="FILE",
+        help="a file with the payload of this run only (- for standard input); may be a template",
+    ),
+    *CHANGE,
+    records=("name", "payload"),
+)
+def run_trigger(arguments: argparse.Namespace) -> None:
+    """Run a schedule now, regardless of its constraints."""
+    values = _values(arguments)
+    with services() as at:
+        run = at.schedule_commands.trigger(
+            arguments.name, actor(arguments.reason), at.now, values, dry_run=arguments.dry_run
+        )
+        note_if_no_agent(at)
+        note_if_run_nowhere(at, [at.schedule_commands.schedule(arguments.name)])
+    if arguments.dry_run:
+        made, line = None, f"{arguments.name} would be launched"
+    else:
+        made, line = run, f"{arguments.name} was launched: launch.py schedule run {run}"
+    output.show_change(arguments, {"schedule": arguments.name, "run": made}, line)
+
+
+def _values(arguments: argparse.Namespace) -> RunValues:
+    from synergy.cli.input_files import read_text
+    from synergy.commands.run_values import RunValues
+
+    payload = None if arguments.payload is None else read_text(arguments.payload)
+    return RunValues(_object(arguments.arguments), payload)
+
+
+def _object(text: str | None) -> Mapping[str, object] | None:
+    if text is None:
+        return None
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InvalidValue(f"--arguments is not JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise InvalidValue('--arguments is not a JSON object, such as {"day": "2026-11-21"}')
+    return value
+
+
+@VERBS.verb(
+    """launch.py schedule backfill nightly --from 2026-11-01 --to 2026-11-08 --dry-run
+    launch.py schedule backfill hourly --from 2026-11-20T06:00:00Z --to 2026-11-20T12:00:00Z""",
+    NAME,
+    argument("--from", dest="start", metavar="TIME", required=True, help="an instant, or a day"),
+    argument("--to", dest="end", metavar="TIME", required=True, help="the end, not included"),
+    *CHANGE,
+    records=("name", "start", "end"),
+)
+def run_backfill(arguments: argparse.Namespace) -> None:
+    """Run a schedule for the due times of a past time that no run has done.
+
+    The runs wait for each other, oldest first, and for the constraints of the schedule. Due times
+    with a run that succeeded, or has not ended, are left alone.
+    """
+    start, end = instant_of(arguments.start, "--from"), instant_of(arguments.end, "--to")
+    with services() as at:
+        found = at.schedule_commands.backfill(
+            arguments.name, start, end, actor(arguments.reason), at.now, dry_run=arguments.dry_run
+        )
+        note_if_no_agent(at)
+        note_if_run_nowhere(at, [at.schedule_commands.schedule(arguments.name)])
+    content = {"schedule": arguments.name, "dues": found}
+    output.show_change(arguments, content, *_lines(arguments, found))
+
+
+def _lines(arguments: argparse.Namespace, found: Sequence[BackfilledDue]) -> list[str]:
+    if not found:
+        return [f"{arguments.name} has no due time from {arguments.start} to {arguments.end}"]
+    runs = sum(map(_is_run, found))
+    verb = "would be run" if arguments.dry_run else "are run"
+    counted = f"{len(found):,} due time{'s' if len(found) > 1 else ''}"
+    lines = [f"{counted} of {arguments.name}, of which {runs:,} {verb}:"]
+    return [*lines, *(f"{output.instant(one.due_at)}  {_what(one)}" for one in found)]
+
+
+def _is_run(one: BackfilledDue) -> bool:
+    return one.is_new and not one.reason
+
+
+def _what(one: BackfilledDue) -> str:
+    if _is_run(one):
+        return "would be run" if one.run is None else f"run {one.run}"
+    return ": ".join(filter(None, [one.state, output.one_line(one.reason)]))

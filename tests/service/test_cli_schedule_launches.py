@@ -1,0 +1,61 @@
+"""`launch.py schedule trigger` with values of its own, and `schedule backfill`."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.service.cli_schedule_kit import TWO, everything
+
+RANGE = ("--from", "2015-05-20T08:00:00Z", "--to", "2015-05-20T10:30:00Z")
+
+
+@pytest.fixture
+def schedules(home, file):
+    """Commands with `nightly`, which is disabled, and `hourly`, which runs each full hour."""
+    home.ok("schedule", "add", file(TWO))
+    home.ok("schedule", "enable", "hourly")
+    return home
+
+
+def test_a_payload_from_a_file_is_sent_by_one_run(schedules, file):
+    path = file("numbers of ${scheduleName}")
+    run = schedules.json("schedule", "trigger", "nightly", "--payload", path)["run"]
+    shown = schedules.ok("schedule", "run", run)
+    assert "numbers of nightly" in shown
+    assert "by hand, with a payload of its own" in shown
+
+
+def test_values_that_do_not_fit_the_schedule_are_refused(schedules, deployed, tmp_path):
+    before = everything(deployed)
+    assert schedules.run("schedule", "trigger", "nightly", "--arguments", '{"a": 1}') == 2
+    assert "arguments: it goes with process, not target" in schedules.err
+    assert schedules.run("schedule", "trigger", "nightly", "--payload", str(tmp_path / "no")) == 3
+    assert everything(deployed) == before
+
+
+def test_a_backfill_tells_what_it_does_and_does_nothing_twice(schedules, deployed):
+    before = everything(deployed)
+    planned = schedules.ok("schedule", "backfill", "hourly", *RANGE, "--dry-run")
+    assert "3 due times of hourly, of which 3 would be run" in planned
+    assert planned.count("would be run\n") == 3
+    assert everything(deployed) == before
+    found = schedules.json("schedule", "backfill", "hourly", *RANGE)
+    assert [one["due_at"] for one in found["dues"]] == [
+        f"2015-05-20T{hour:02}:00:00Z" for hour in (8, 9, 10)
+    ]
+    assert all(one["is_new"] and one["run"] for one in found["dues"])
+    again = schedules.ok("schedule", "backfill", "hourly", *RANGE)
+    assert "3 due times of hourly, of which 0 are run" in again
+    assert again.count("pending_constraint") == 3
+    assert len(schedules.json("schedule", "runs", "hourly")["items"]) == 3
+
+
+def test_a_time_without_due_times_is_told(schedules):
+    begin, end = "2015-05-20T08:10:00Z", "2015-05-20T08:50:00Z"
+    said = schedules.ok("schedule", "backfill", "hourly", "--from", begin, "--to", end)
+    assert f"hourly has no due time from {begin} to {end}" in said
+
+
+def test_a_list_of_one_program(schedules):
+    items = schedules.json("schedule", "list", "--program", "sqs:jobs")["items"]
+    assert [item["name"] for item in items] == ["hourly"]
