@@ -16,6 +16,12 @@ SUPERVISOR_TOPIC = "supervisor"
 DELIVERIES = "deliveries"
 """The queue of the runs that agents send to their targets."""
 
+SET_FOR_COMMANDS = (
+    *("SYNERGY_RUN", "SYNERGY_UNIT", "SYNERGY_TIMEPERIOD", "SYNERGY_GENERATION"),
+    *("SYNERGY_ATTEMPT", "SYNERGY_IDEMPOTENCY_KEY"),
+)
+"""The variables that Synergy sets for the programs that it starts."""
+
 TIMETABLE_START = "timetable.start"
 """The fact that holds the first hour of the timetable."""
 LAST_AUDIT = "audit/last"
