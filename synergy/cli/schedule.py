@@ -7,7 +7,7 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from synergy.cli import output, schedule_preview, schedule_runs, schedule_tables
+from synergy.cli import output, schedule_import, schedule_preview, schedule_runs, schedule_tables
 from synergy.cli.options import CHANGE, CURSOR, JSON, NAME, Noun, argument, limit
 from synergy.cli.schedule_notes import note_if_no_agent, note_if_run_nowhere
 from synergy.cli.schedule_preview import FILE_HELP
@@ -24,7 +24,7 @@ NOUN = Noun(
     "schedule",
     "schedules: add, show, enable, trigger, preview; and their runs",
     "launch.py schedule add nightly.yaml --enable",
-    (schedule_preview.VERBS, schedule_runs.VERBS),
+    (schedule_preview.VERBS, schedule_runs.VERBS, schedule_import.VERBS),
 )
 add = NOUN.add
 

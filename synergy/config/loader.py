@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from synergy.config import classes, mx, settings_reader
+from synergy.config.crontabs import FOLDER, crontab_files, read_crontabs
 from synergy.config.findings import Findings
 from synergy.config.permissions import check_permissions
 from synergy.config.processes import check_classes, read_processes
@@ -72,6 +73,7 @@ def _executed(settings: Settings, project: Path, deployment: Deployment) -> list
     names = dict.fromkeys(("base", settings.env))
     files = [project / "settings" / f"{name}.py" for name in names]
     files += [_module_file(settings.context, project), project / "launch.py"]
+    files += crontab_files(crontab_folder(settings, project))
     files.append(project / "workers" / "__init__.py")
     for process in deployment.processes.values():
         if process.classname is not None:
@@ -93,14 +95,26 @@ def _deployment(settings: Settings, project: Path, findings: Findings) -> Deploy
     if names is None:
         return Deployment({}, {})
     where = shown(path, project)
+    crontabs = read_crontabs(crontab_folder(settings, project), findings)
     entries = _entries("process_context", names, where, findings)
+    _add(crontabs["process_context"], entries, "process", findings)
     declared = read_processes(entries, settings, findings)
     trees = read_trees(_entries("timetable_context", names, where, findings), declared, findings)
     present = names if names.get("schedule_context") is not None else {"schedule_context": {}}
     entries = _entries("schedule_context", present, where, findings)
+    _add(crontabs["schedule_context"], entries, "schedule", findings)
     schedules = _schedules(entries, declared, settings, findings)
     sound = {name: process for name, process in declared.items() if process is not None}
     return Deployment(sound, trees, schedules)
+
+
+def _add(
+    imported: Mapping[str, object], entries: dict[str, object], kind: str, findings: Findings
+) -> None:
+    """Adds the entries of crontabs to those of the context."""
+    for name in imported.keys() & entries.keys():
+        findings.mistake(f"{kind} {name}", f"{FOLDER}/ has one of that name, too: rename it here")
+    entries |= imported
 
 
 def _schedules(
@@ -123,6 +137,11 @@ def _schedules(
 
 def _python_path() -> list[Path]:
     return [Path(folder) for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep) if folder]
+
+
+def crontab_folder(settings: Settings, project: Path) -> Path:
+    """The folder of the crontabs that were imported, beside the context."""
+    return _module_file(settings.context, project).parent / FOLDER
 
 
 def _module_file(module: str, project: Path) -> Path:
