@@ -51,6 +51,16 @@ def process_memory(box: str) -> str:
     return f"memory/{box}"
 
 
+def reload_request(box: str) -> str:
+    """The fact that holds the newest request to take over the context on a box."""
+    return f"reload/{box}"
+
+
+def reload_answer(box: str) -> str:
+    """The fact that holds what became of the newest request to take over the context."""
+    return f"reloaded/{box}"
+
+
 def agent_counters(member: int) -> str:
     """The fact that holds the counts of the agent with this member number."""
     return f"metrics/agent/{member}"

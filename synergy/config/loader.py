@@ -14,9 +14,10 @@ from synergy.config.permissions import check_permissions
 from synergy.config.processes import check_classes, read_processes
 from synergy.config.secrets import known_secrets
 from synergy.config.settings import Settings
-from synergy.config.source import put_on_path, run_file, shown
+from synergy.config.source import forget_imports, put_on_path, run_file, shown
 from synergy.config.trees import read_trees
 from synergy.engines import bus_engine, store_engine
+from synergy.errors import ConfigurationError
 from synergy.model.process import Deployment, FreerunProcess, Process
 from synergy.runtime import masking
 
@@ -51,6 +52,23 @@ def check(project: Path, environ: Mapping[str, str], *, imports: bool = True) ->
     if imports:
         check_classes(deployment.processes, findings)
     return Checked(settings, deployment, tuple(findings.mistakes), tuple(findings.warnings))
+
+
+def read_again(project: Path, environ: Mapping[str, str], settings: Settings) -> Deployment:
+    """The deployment that the context declares now, for a process that has read it before.
+
+    Raises ConfigurationError with all mistakes; also for other settings of home, box, store or bus,
+    which a running process cannot take over.
+    """
+    forget_imports([project, *python_path()])
+    found = check(project, environ, imports=False)
+    if found.mistakes:
+        raise ConfigurationError(found.mistakes)
+    for name in ("home", "box_id", "store", "bus"):
+        if getattr(found.settings, name) != getattr(settings, name):
+            step = "launch.py supervisor restart takes it over"
+            raise ConfigurationError([f"SYNERGY_{name.upper()} has changed: {step}"])
+    return found.deployment
 
 
 def _settings(project: Path, environ: Mapping[str, str], findings: Findings) -> Settings:
@@ -135,7 +153,8 @@ def _schedules(
     return read_schedules(entries, declared, settings, findings)
 
 
-def _python_path() -> list[Path]:
+def python_path() -> list[Path]:
+    """The folders of PYTHONPATH."""
     return [Path(folder) for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep) if folder]
 
 
@@ -150,7 +169,7 @@ def _module_file(module: str, project: Path) -> Path:
     If there is none, the path that it would have in the project.
     """
     expected = project.joinpath(*module.split(".")).with_suffix(".py")
-    for folder in (project, *_python_path()):
+    for folder in (project, *python_path()):
         base = folder.joinpath(*module.split("."))
         for path in (base / "__init__.py", base.with_suffix(".py")):
             if path.is_file():
