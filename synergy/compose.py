@@ -1,7 +1,4 @@
-"""The composition root: settings and context become stores, buses and running processes.
-
-The one place where engines and services meet.
-"""
+"""The composition root, where engines and services meet: settings and context become processes."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from synergy import private_files
 from synergy.config import classes
-from synergy.config.loader import check
+from synergy.config.loader import check, read_again
 from synergy.config.settings import Settings
 from synergy.engines import bus_engine, store_engine
 from synergy.errors import (
@@ -240,6 +237,7 @@ def supervisor_config(project: Project) -> SupervisorConfig:
         command=command,
         connect=connect,
         open_logs=lambda: _open_logs(settings),
+        read_again=lambda: read_again(project.path, os.environ, settings),
     )
 
 

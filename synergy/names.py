@@ -16,6 +16,12 @@ SUPERVISOR_TOPIC = "supervisor"
 DELIVERIES = "deliveries"
 """The queue of the runs that agents send to their targets."""
 
+SET_FOR_COMMANDS = (
+    *("SYNERGY_RUN", "SYNERGY_UNIT", "SYNERGY_TIMEPERIOD", "SYNERGY_GENERATION"),
+    *("SYNERGY_ATTEMPT", "SYNERGY_IDEMPOTENCY_KEY"),
+)
+"""The variables that Synergy sets for the programs that it starts."""
+
 TIMETABLE_START = "timetable.start"
 """The fact that holds the first hour of the timetable."""
 LAST_AUDIT = "audit/last"
@@ -45,6 +51,16 @@ def local_token(home: Path) -> Path:
 def process_memory(box: str) -> str:
     """The fact that holds the resident memory of the processes of a box."""
     return f"memory/{box}"
+
+
+def reload_request(box: str) -> str:
+    """The fact that holds the newest request to take over the context on a box."""
+    return f"reload/{box}"
+
+
+def reload_answer(box: str) -> str:
+    """The fact that holds what became of the newest request to take over the context."""
+    return f"reloaded/{box}"
 
 
 def agent_counters(member: int) -> str:

@@ -28,6 +28,7 @@ from synergy.errors import SynergyError
 NOUNS: dict[str, tuple[str, str]] = {  # `launch.py` adds those of the project
     "supervisor": ("synergy.cli.supervisor", "start, stop and watch the processes of this box"),
     "box": ("synergy.cli.box", "which processes run on which box"),
+    "reload": ("synergy.cli.reload", "take over a changed context without stopping what runs"),
     "process": ("synergy.cli.process", "processes: show, start, stop, switch on and off"),
     "status": ("synergy.cli.status", "whether all is well, and if not, what is not"),
     "timetable": ("synergy.cli.timetable", "jobs: show, explain, reprocess, skip, audit"),

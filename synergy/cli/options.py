@@ -4,7 +4,8 @@
     def run_id(arguments: argparse.Namespace) -> None:
         ...  # with the docstring: Show the id of this box.
 
-The function's name without `run_` is the verb; the first paragraph of its docstring is the help.
+The function's name without `run_`, with `-` for `_`, is the verb; the first paragraph of its
+docstring is the help.
 A verb that changes something has `records=`: the names of its arguments that the audit log holds.
 A noun without verbs declares itself as the only one, with `add = VERBS.add_to`.
 """
@@ -48,7 +49,7 @@ class Verbs:
             text = cleandoc(run.__doc__ or "")
             help_ = " ".join(text.partition("\n\n")[0].split()).rstrip(".")
             parser = subparsers.add_parser(
-                run.__name__.removeprefix("run_"),
+                run.__name__.removeprefix("run_").replace("_", "-"),
                 help=help_[:1].lower() + help_[1:],
                 description=text,
                 epilog=_example(example),

@@ -64,6 +64,8 @@ def run_show(arguments: argparse.Namespace) -> None:
         declared = at.project.process(arguments.name)
         seen = at.reads.process(arguments.name)
     facts = {**asdict(declared), **asdict(seen)}  # the state in the store wins over the declaration
+    if "variables" in facts:
+        facts["variables"] = sorted(facts["variables"])  # the values may be secrets
     if arguments.json:
         output.print_json(facts)
         return

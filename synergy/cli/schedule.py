@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from synergy.cli import (
     output,
+    schedule_import,
     schedule_launches,
     schedule_preview,
     schedule_runs,
@@ -30,7 +31,12 @@ NOUN = Noun(
     "schedule",
     "schedules: add, show, enable, trigger, preview; and their runs",
     "launch.py schedule add nightly.yaml --enable",
-    (schedule_preview.VERBS, schedule_launches.VERBS, schedule_runs.VERBS),
+    (
+        schedule_preview.VERBS,
+        schedule_launches.VERBS,
+        schedule_runs.VERBS,
+        schedule_import.VERBS,
+    ),
 )
 add = NOUN.add
 

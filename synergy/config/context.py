@@ -62,8 +62,9 @@ def managed_context_entry(**fields: Any) -> Entry:
     - `classname`: `package.module.Class.method` of a Python worker
     - `command`: a program and its arguments as a list of texts, which may contain `${timeperiod}`,
       `${start}`, `${end}`, `${attempt}`, `${home}` and the names of `arguments`; `$$` is one `$`.
-      It gets the usual variables (PATH, HOME, LANG, ...) and those that
-      `environment=["AWS_PROFILE", ...]` names
+      It gets the usual variables (PATH, HOME, LANG, ...), those that
+      `environment=["AWS_PROFILE", ...]` names, and those that `variables={"MODE": "full"}` sets;
+      `cwd`, `user` and `stdin` say where, as which user and with which input it runs
 
     Optional, with defaults; durations are texts such as '60s', '5m', '48h', '7d', or seconds:
 
@@ -111,8 +112,9 @@ def freerun_context_entry(**fields: Any) -> Entry:
 
     With a `trigger_frequency` ('every 60', 'at [D-]HH:MM, ...', 'cron M H DOM MON DOW', in UTC)
     it has a schedule of the same name. Optional, as for a managed process: `token`, `arguments`,
-    `environment`, `instances`, `retry_backoff`, `heartbeat_timeout`, `resubmit_after`,
-    `life_support`, `timeout`, `is_on`, and `max_attempts=1`: a failed run is not retried.
+    `environment`, `variables`, `cwd`, `user`, `stdin`, `instances`, `retry_backoff`,
+    `heartbeat_timeout`, `resubmit_after`, `life_support`, `timeout`, `is_on`, and
+    `max_attempts=1`: a failed run is not retried.
     """
     return Entry("freerun", fields)
 

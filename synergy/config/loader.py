@@ -8,14 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from synergy.config import classes, mx, settings_reader
+from synergy.config.crontabs import FOLDER, crontab_files, read_crontabs
 from synergy.config.findings import Findings
 from synergy.config.permissions import check_permissions
 from synergy.config.processes import check_classes, read_processes
 from synergy.config.secrets import known_secrets
 from synergy.config.settings import Settings
-from synergy.config.source import put_on_path, run_file, shown
+from synergy.config.source import forget_imports, put_on_path, run_file, shown
 from synergy.config.trees import read_trees
 from synergy.engines import bus_engine, store_engine
+from synergy.errors import ConfigurationError
 from synergy.model.process import Deployment, FreerunProcess, Process
 from synergy.runtime import masking
 
@@ -52,6 +54,23 @@ def check(project: Path, environ: Mapping[str, str], *, imports: bool = True) ->
     return Checked(settings, deployment, tuple(findings.mistakes), tuple(findings.warnings))
 
 
+def read_again(project: Path, environ: Mapping[str, str], settings: Settings) -> Deployment:
+    """The deployment that the context declares now, for a process that has read it before.
+
+    Raises ConfigurationError with all mistakes; also for other settings of home, box, store or bus,
+    which a running process cannot take over.
+    """
+    forget_imports([project, *python_path()])
+    found = check(project, environ, imports=False)
+    if found.mistakes:
+        raise ConfigurationError(found.mistakes)
+    for name in ("home", "box_id", "store", "bus"):
+        if getattr(found.settings, name) != getattr(settings, name):
+            step = "launch.py supervisor restart takes it over"
+            raise ConfigurationError([f"SYNERGY_{name.upper()} has changed: {step}"])
+    return found.deployment
+
+
 def _settings(project: Path, environ: Mapping[str, str], findings: Findings) -> Settings:
     """The settings, whose secrets this process masks from now on."""
     settings = settings_reader.read(project, environ, findings)
@@ -72,6 +91,7 @@ def _executed(settings: Settings, project: Path, deployment: Deployment) -> list
     names = dict.fromkeys(("base", settings.env))
     files = [project / "settings" / f"{name}.py" for name in names]
     files += [_module_file(settings.context, project), project / "launch.py"]
+    files += crontab_files(crontab_folder(settings, project))
     files.append(project / "workers" / "__init__.py")
     for process in deployment.processes.values():
         if process.classname is not None:
@@ -93,14 +113,26 @@ def _deployment(settings: Settings, project: Path, findings: Findings) -> Deploy
     if names is None:
         return Deployment({}, {})
     where = shown(path, project)
+    crontabs = read_crontabs(crontab_folder(settings, project), findings)
     entries = _entries("process_context", names, where, findings)
+    _add(crontabs["process_context"], entries, "process", findings)
     declared = read_processes(entries, settings, findings)
     trees = read_trees(_entries("timetable_context", names, where, findings), declared, findings)
     present = names if names.get("schedule_context") is not None else {"schedule_context": {}}
     entries = _entries("schedule_context", present, where, findings)
+    _add(crontabs["schedule_context"], entries, "schedule", findings)
     schedules = _schedules(entries, declared, settings, findings, path.parent)
     sound = {name: process for name, process in declared.items() if process is not None}
     return Deployment(sound, trees, schedules)
+
+
+def _add(
+    imported: Mapping[str, object], entries: dict[str, object], kind: str, findings: Findings
+) -> None:
+    """Adds the entries of crontabs to those of the context."""
+    for name in imported.keys() & entries.keys():
+        findings.mistake(f"{kind} {name}", f"{FOLDER}/ has one of that name, too: rename it here")
+    entries |= imported
 
 
 def _schedules(
@@ -122,8 +154,14 @@ def _schedules(
     return read_schedules(entries, declared, settings, findings, folder)
 
 
-def _python_path() -> list[Path]:
+def python_path() -> list[Path]:
+    """The folders of PYTHONPATH."""
     return [Path(folder) for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep) if folder]
+
+
+def crontab_folder(settings: Settings, project: Path) -> Path:
+    """The folder of the crontabs that were imported, beside the context."""
+    return _module_file(settings.context, project).parent / FOLDER
 
 
 def _module_file(module: str, project: Path) -> Path:
@@ -132,7 +170,7 @@ def _module_file(module: str, project: Path) -> Path:
     If there is none, the path that it would have in the project.
     """
     expected = project.joinpath(*module.split(".")).with_suffix(".py")
-    for folder in (project, *_python_path()):
+    for folder in (project, *python_path()):
         base = folder.joinpath(*module.split("."))
         for path in (base / "__init__.py", base.with_suffix(".py")):
             if path.is_file():

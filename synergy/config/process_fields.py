@@ -17,7 +17,6 @@ from synergy.schedule.format.field_reader import SHORTEST, FieldReader
 BY_TRIGGER = "trigger"  # the value of `refresh` for interim runs that start with the trigger
 REFRESH = 10.0  # seconds between two interim runs, by default
 
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}", re.ASCII)
 
 
@@ -152,20 +151,6 @@ def _check_item(
         if name not in known:
             expected = ", ".join(f"${{{word}}}" for word in known)
             fields.mistake("command", f"unknown ${{{name}}}: expected one of {expected}")
-
-
-def environment(fields: FieldReader) -> tuple[str, ...]:
-    """The names of variables that the command gets; their values are never quoted."""
-    names = fields.strings("environment")
-    for name in names:
-        if not _VARIABLE.fullmatch(name):
-            bare = name.partition("=")[0]
-            fields.mistake(
-                "environment", f"{bare!r}: expected names such as AWS_PROFILE, no values"
-            )
-    if names and not fields.has("command"):
-        fields.mistake("environment", "only for a command: a Python worker has all variables")
-    return names
 
 
 def is_on(fields: FieldReader, settings: Settings) -> bool:

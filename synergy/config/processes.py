@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from synergy.config import classes, process_fields
+from synergy.config.command_fields import command_fields
 from synergy.config.context import Entry
 from synergy.config.findings import Findings
 from synergy.config.settings import Settings
@@ -93,7 +94,7 @@ def _working(
         **common,
         "command": process_fields.command(fields, provided, common["arguments"], options),
         "option_arguments": options,
-        "environment": process_fields.environment(fields),
+        **command_fields(fields, settings.box_id, common["present_on_boxes"]),
         "max_attempts": fields.integer("max_attempts", attempts, low=1),
         "retry_backoff": process_fields.seconds(fields, "retry_backoff", 60.0, least=NO_TIME),
         "heartbeat_timeout": process_fields.seconds(fields, "heartbeat_timeout", 60.0),

@@ -5,8 +5,10 @@ They are executed, not imported, so that a check always reads the current text.
 
 from __future__ import annotations
 
+import importlib
 import sys
 import traceback
+from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 
@@ -54,6 +56,18 @@ def line_of(error: BaseException, path: Path) -> str:
 def shown(path: Path, project: Path) -> str:
     """The path for messages: relative to the project, if it is inside."""
     return str(path.relative_to(project) if path.is_relative_to(project) else path)
+
+
+def forget_imports(folders: Iterable[Path]) -> None:
+    """Makes this process import the modules in these folders anew, but those of Synergy itself."""
+    roots = tuple(folders)
+    for name, module in list(sys.modules.items()):
+        path = Path(getattr(module, "__file__", None) or "/")
+        is_installed = "site-packages" in path.parts or "dist-packages" in path.parts
+        is_kept = is_installed or name.partition(".")[0] in ("synergy", "__main__")
+        if not is_kept and any(path.is_relative_to(root) for root in roots):
+            del sys.modules[name]
+    importlib.invalidate_caches()
 
 
 def put_on_path(project: Path) -> None:

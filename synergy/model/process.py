@@ -86,13 +86,19 @@ class WorkingProcess(Process):
 
     `command` is as `command_template` parses it; `option_arguments` are the arguments whose values
     may begin with `-`; `environment` names variables that a command gets from its worker besides
-    the usual ones. `timeout` is how long an attempt may take, None for no limit. A unit is given up
-    when it is not done within `life_support` after its first claim.
+    the usual ones, `variables` sets some. It runs in `cwd` (None: the folder of the project), as
+    `user` (None: the worker's), and reads `stdin` (None: nothing). `timeout` is how long an attempt
+    may take, None for no limit. A unit is given up when it is not done within `life_support` after
+    its first claim.
     """
 
     command: tuple[str, ...] | None = None
     option_arguments: frozenset[str] = frozenset()
     environment: tuple[str, ...] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
+    cwd: str | None = None
+    stdin: str | None = None
+    user: str | None = None
     max_attempts: int = 3
     retry_backoff: float = 60.0
     heartbeat_timeout: float = 60.0

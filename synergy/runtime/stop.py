@@ -13,15 +13,21 @@ from collections.abc import Callable
 from contextlib import suppress
 from types import FrameType
 
+FINISH = signal.SIGUSR1
+"""The signal that asks a process to finish the work that it has begun, and then to stop."""
+
 
 class Stop:
     """A request to stop a process or a service: made once, never withdrawn.
+
+    It may let the work that was begun be finished (`finish`), and become urgent later (`set`).
 
     An object with a blocking wait of its own registers how that wait is interrupted.
     """
 
     def __init__(self) -> None:
         self._is_set = False
+        self._is_urgent = False
         self._fd = _eventfd()
         self._interrupts: list[Callable[[], None]] = []
 
@@ -29,8 +35,18 @@ class Stop:
     def is_set(self) -> bool:
         return self._is_set
 
+    @property
+    def is_urgent(self) -> bool:
+        """Whether work that was begun is to be given up, too."""
+        return self._is_urgent
+
     def set(self) -> None:
         """Makes the request; any thread or signal handler may call it, more than once."""
+        self._is_urgent = True
+        self.finish()
+
+    def finish(self) -> None:
+        """Makes the request, but lets the work that was begun be finished."""
         if not self._is_set:
             self._is_set = True
             os.eventfd_write(self._fd, 1)  # never read, so that later waits end too
@@ -53,12 +69,18 @@ class Stop:
             interrupt()
 
     def on_signals(self, *signals: signal.Signals) -> None:
-        """Makes the request on these signals (default SIGTERM and SIGINT); main thread only."""
-        for number in signals or (signal.SIGTERM, signal.SIGINT):
+        """Makes the request on these signals; main thread only.
+
+        Default: SIGTERM and SIGINT, and FINISH, which lets work be finished.
+        """
+        for number in signals or (signal.SIGTERM, signal.SIGINT, FINISH):
             signal.signal(number, self._handle)
 
-    def _handle(self, _number: int, _frame: FrameType | None) -> None:
-        self.set()
+    def _handle(self, number: int, _frame: FrameType | None) -> None:
+        if number == FINISH:
+            self.finish()
+        else:
+            self.set()
 
 
 class WakeUp:

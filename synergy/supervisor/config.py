@@ -18,7 +18,8 @@ class SupervisorConfig:
     """The configuration; it holds no open connection or file.
 
     `command(process, instance)` is what to run for a slot, in `directory`. `connect` opens
-    store and bus, and `open_logs` the log, both in the process that will supervise. The clock
+    store and bus, and `open_logs` the log, both in the process that will supervise. `read_again`
+    returns the deployment that `context.py` declares now; it raises ConfigurationError. The clock
     measures waits, so it must be one that moves.
     """
 
@@ -29,5 +30,6 @@ class SupervisorConfig:
     command: Callable[[str, int], Sequence[str]]
     connect: Callable[[], tuple[Store, Bus]]
     open_logs: Callable[[], None]
+    read_again: Callable[[], Deployment]
     clock: Clock = field(default_factory=SystemClock)
     timing: Timing = field(default_factory=Timing)

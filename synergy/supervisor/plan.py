@@ -5,7 +5,7 @@ the count of deaths. So does a worker that ends itself because its work does not
 `abandoned_work`): it is started again at once, which cannot repeat quickly because of the grace
 time before. A process that is no longer desired is asked to end, and killed after the grace time.
 A slot that is desired again while its process is still ending waits for that end: there are never
-two copies of one process.
+two copies of one process. A process that is to finish its work first has no grace time.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from synergy.runtime import abandoned_work
 from synergy.supervisor.states import Slot, SlotState, SlotStatus
@@ -38,27 +39,41 @@ class Action(Enum):
 
     START = "start"  # spawn the process
     CONFIRM = "confirm"  # it has lived long enough: starting → running
+    FINISH = "finish"  # ask the process to end when the work that it has begun is done
     TERMINATE = "terminate"  # ask the process to end: TERM
     KILL = "kill"  # end the process and all its descendants: KILL
     REST = "rest"  # a slot that waited for its restart is no longer desired: → stopped
 
 
 def plan(
-    desired: Collection[Slot], known: Mapping[Slot, SlotStatus], now: float, timing: Timing
+    desired: Collection[Slot],
+    known: Mapping[Slot, SlotStatus],
+    now: float,
+    timing: Timing,
+    finishing: Collection[Slot] = (),
 ) -> dict[Slot, Action]:
-    """The actions that are due at `now` (monotonic seconds), in the order of the slots."""
+    """The actions that are due at `now` (monotonic seconds), in the order of the slots.
+
+    `finishing` are slots that are not desired and may finish their work.
+    """
     actions = {
-        slot: _action(slot in desired, known.get(slot), now, timing)
+        slot: _action(_Wish(slot in desired, slot in finishing), known.get(slot), now, timing)
         for slot in sorted({*desired, *known})
     }
     return {slot: action for slot, action in actions.items() if action is not None}
 
 
 def next_deadline(
-    desired: Collection[Slot], known: Mapping[Slot, SlotStatus], timing: Timing
+    desired: Collection[Slot],
+    known: Mapping[Slot, SlotStatus],
+    timing: Timing,
+    finishing: Collection[Slot] = (),
 ) -> float | None:
     """When time alone may make `plan` return an action; None: never."""
-    deadlines = (_deadline(slot in desired, status, timing) for slot, status in known.items())
+    deadlines = (
+        _deadline(_Wish(slot in desired, slot in finishing), status, timing)
+        for slot, status in known.items()
+    )
     return min((deadline for deadline in deadlines if deadline is not None), default=None)
 
 
@@ -78,12 +93,18 @@ def failures_after_death(
     return 1 if is_on_purpose or lived >= timing.healthy_after else status.failures + 1
 
 
-def _action(
-    is_desired: bool, status: SlotStatus | None, now: float, timing: Timing
-) -> Action | None:
+class _Wish(NamedTuple):
+    """Whether a slot is to run, and if not, whether it may finish its work first."""
+
+    is_desired: bool
+    may_finish: bool
+
+
+def _action(wish: _Wish, status: SlotStatus | None, now: float, timing: Timing) -> Action | None:
+    is_desired = wish.is_desired
     if status is None or status.state is SlotState.STOPPED:
         return Action.START if is_desired else None
-    deadline = _deadline(is_desired, status, timing)
+    deadline = _deadline(wish, status, timing)
     if deadline is None or now < deadline:
         return None
     match status.state:
@@ -92,11 +113,16 @@ def _action(
         case SlotState.BACKOFF:
             return Action.START if is_desired else Action.REST
         case _:
-            return Action.CONFIRM if is_desired else Action.TERMINATE
+            if is_desired:
+                return Action.CONFIRM
+            return Action.FINISH if wish.may_finish else Action.TERMINATE
 
 
-def _deadline(is_desired: bool, status: SlotStatus, timing: Timing) -> float | None:
+def _deadline(wish: _Wish, status: SlotStatus, timing: Timing) -> float | None:
+    is_desired = wish.is_desired
     match status.state:
+        case SlotState.FINISHING if is_desired or wish.may_finish:
+            return None
         case SlotState.STOPPED | SlotState.KILLING:
             return None
         case SlotState.STOPPING:

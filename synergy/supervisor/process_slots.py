@@ -11,6 +11,7 @@ from typing import Any
 from synergy.model.box import ObservedProcess
 from synergy.runtime import abandoned_work
 from synergy.runtime.identity import boot_id
+from synergy.runtime.stop import FINISH
 from synergy.supervisor import assignment
 from synergy.supervisor.config import SupervisorConfig
 from synergy.supervisor.host import Group, ProcessHost
@@ -40,6 +41,15 @@ class ProcessSlots:
     def become_subreaper(self) -> None:
         """Makes orphans of the processes children of this one."""
         self._host.become_subreaper()
+
+    def belong(self, slots: frozenset[Slot]) -> None:
+        """Says which slots belong to the box, switched on or not; others are forgotten."""
+        self._belonging = slots
+        for slot in slots - self.status.keys():
+            self._enter(slot, SlotState.STOPPED)
+        for slot in self.status.keys() - slots:
+            if self.status[slot].state is SlotState.STOPPED:
+                del self.status[slot]
 
     def trim_output(self) -> None:
         """Trims the output files of the processes that have grown too large."""
@@ -78,9 +88,11 @@ class ProcessSlots:
 
     def _ended(self, slot: Slot, group: Group) -> None:
         match self.status[slot].state:
-            case SlotState.STOPPING:
+            case SlotState.FINISHING | SlotState.STOPPING as state:
                 if not group.signal_members(signal.SIGTERM):
                     self._stopped(slot)
+                elif state is SlotState.FINISHING:  # its members have the grace time
+                    self._enter(slot, SlotState.STOPPING)
             case SlotState.KILLING:
                 if not group.signal_members(signal.SIGKILL):
                     self._stopped(slot)
@@ -102,8 +114,6 @@ class ProcessSlots:
                     SlotState.RUNNING, now, since, born=now, restarts=record.restarts
                 )
                 self._log(slot, logging.INFO, "adopted", "pid %d is still running", record.pid)
-        for slot in self._belonging - self.status.keys():
-            self._enter(slot, SlotState.STOPPED)
         self._host.sweep({group.leader.marker for group in self.groups.values()})
 
     def _adopted(self, record: ObservedProcess) -> Group | None:
@@ -122,6 +132,8 @@ class ProcessSlots:
                     pass
                 case Action.CONFIRM:
                     self._running(slot)
+                case Action.FINISH:
+                    self._finish(slot)
                 case Action.TERMINATE:
                     self._terminate(slot)
                 case Action.KILL:
@@ -159,6 +171,11 @@ class ProcessSlots:
     def _running(self, slot: Slot) -> None:
         self._enter(slot, SlotState.RUNNING)
         self._log(slot, logging.INFO, "running", "runs")
+
+    def _finish(self, slot: Slot) -> None:
+        self.groups[slot].signal_leader(FINISH)
+        self._enter(slot, SlotState.FINISHING)
+        self._log(slot, logging.INFO, "finishing", "finishes its work and ends")
 
     def _terminate(self, slot: Slot) -> None:
         self.groups[slot].signal_leader(signal.SIGTERM)

@@ -8,12 +8,13 @@ from enum import Enum
 
 
 class SlotState(Enum):
-    """The state of a slot: STARTING comes before RUNNING, BACKOFF or STOPPING after it."""
+    """The state of a slot: STARTING comes before RUNNING, the others after it."""
 
     STOPPED = "stopped"  # nothing runs, and nothing is to run
     STARTING = "starting"  # spawned; has neither reported that it is ready nor lived for long
     RUNNING = "running"
     BACKOFF = "backoff"  # died; will be started again
+    FINISHING = "finishing"  # was asked to end when the work that it has begun is done
     STOPPING = "stopping"  # was asked to end (TERM)
     KILLING = "killing"  # did not end in time (KILL)
 

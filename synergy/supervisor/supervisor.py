@@ -10,6 +10,8 @@ marker before a process is started, its pid afterwards. The next one adopts a pr
 recorded, and ends one that only its marker identifies. A start that cannot be recorded does not
 take place.
 
+A changed context is taken over on request: see `reload`.
+
 While the store is unreachable, processes keep running, those that die are not started again, and
 the last known assignments hold.
 """
@@ -32,6 +34,7 @@ from synergy.supervisor.config import SupervisorConfig
 from synergy.supervisor.plan import next_deadline, plan
 from synergy.supervisor.process_slots import ProcessSlots
 from synergy.supervisor.states import Slot, SlotState
+from synergy.supervisor.takeover import Takeover
 from synergy.supervisor.watch import Watch
 
 POLL_SECONDS = 15.0  # the time between two reads of the assignments
@@ -54,6 +57,7 @@ class Supervisor:
         self._clock = config.clock
         self._watch = Watch()
         self._slots = ProcessSlots(config, self._watch)
+        self._takeover = Takeover(config, store.facts)
         self._desired: frozenset[Slot] | None = None  # None until the store was read
         self._look_at = self._clock.monotonic()
         self._is_cut_off = False
@@ -97,12 +101,16 @@ class Supervisor:
         self._slots.collect()
         if self._stop.is_set:
             self._desired = frozenset()
+            self._takeover.abandon()
         elif self._clock.monotonic() >= self._look_at:
             self._look()
         if self._desired is None:
             return
-        now = self._clock.monotonic()
-        actions = plan(self._desired, self._slots.status, now, self._config.timing)
+        now, status, takeover = self._clock.monotonic(), self._slots.status, self._takeover
+        takeover.advance(self._desired, status)
+        wanted = self._desired - takeover.held
+        finishing = takeover.finishing(self._desired)
+        actions = plan(wanted, status, now, self._config.timing, finishing)
         self._slots.act(actions, self._report)
         if self._slots.is_changed and not self._stop.is_set:
             self._report()
@@ -122,11 +130,15 @@ class Supervisor:
         """Reads which processes are to run; the first time it adopts the recorded ones."""
         self._look_at = self._clock.monotonic() + POLL_SECONDS
         self._slots.trim_output()
-        box, deployment = self._config.box, self._config.deployment
+        box = self._config.box
         try:
             if self._desired is None:
-                self._store.boxes.assign(box, assignment.assigned(deployment, box))
+                self._takeover.begin()
                 observed = self._store.boxes.observed(box)
+            is_other = self._takeover.take_request() or self._desired is None
+            deployment = self._takeover.deployment
+            if is_other:
+                self._store.boxes.assign(box, assignment.assigned(deployment, box))
             assignments = self._store.boxes.assignments(box)
             controls = self._store.controls.all()
         except StorageUnavailable as error:
@@ -134,6 +146,8 @@ class Supervisor:
             return
         if self._desired is None:
             self._slots.take_over(observed)
+        if is_other:
+            self._slots.belong(assignment.belonging(deployment, box))
         self._desired = assignment.desired(deployment, box, assignments, controls)
         self._slots.is_changed = True  # so that a report shows that the box is alive
 
@@ -147,7 +161,9 @@ class Supervisor:
             is_fresh = now - min(one.entered for one in headless) < 2 * KILL_SECONDS
             return 0.1 if is_fresh else RETRY_SECONDS
         due = [self._look_at if self._stop_by is None else self._stop_by]
-        deadline = next_deadline(self._desired or (), status, self._config.timing)
+        desired = self._desired or frozenset()
+        wanted, finishing = desired - self._takeover.held, self._takeover.finishing(desired)
+        deadline = next_deadline(wanted, status, self._config.timing, finishing)
         if deadline is not None:
             due.append(deadline)
         return max(min(due) - now, 1.0 if self._is_cut_off else 0.0)

@@ -144,11 +144,11 @@ class ClaimedUnits:
     def checkpoint(self) -> None:
         """Raises LostAttempt if the current unit was lost.
 
-        If the process is asked to stop, the current unit is given back, and so is lost.
+        If the process is asked to stop at once, the current unit is given back, and so is lost.
         """
         with self._lock:
             current = self._current
-            if current is not None and self._workplace.stop.is_set:
+            if current is not None and self._workplace.stop.is_urgent:
                 self.give_back_current()
             if current is not None and self._lost == Hint(current.id, current.attempt):
                 raise LostAttempt(f"unit {current.id} was lost")

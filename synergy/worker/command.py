@@ -14,27 +14,29 @@ idempotency key that is the same for all attempts of one generation; with these 
 repeated effects.
 
 Of the worker's own environment a program gets only the variables of `PASSED_ON` and those that its
-process declares. The others may hold passwords, which a program that prints its environment would
-put into the log of its unit.
+process names; it also gets those that its process sets. The others may hold passwords, which a
+program that prints its environment would put into the log of its unit.
 """
 
 from __future__ import annotations
 
 import os
+import pwd
 import select
 import signal
 import subprocess
+import tempfile
 import threading
 from collections import deque
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import IO
 
 from synergy.errors import InvalidValue
 from synergy.model.command_template import check_options, parse_item
-from synergy.model.process import FreerunProcess
+from synergy.model.process import FreerunProcess, WorkingProcess
 from synergy.runtime.masking import mask
 from synergy.worker.base import Worker
 from synergy.worker.outcome import CommandFailed, Nothing, Outcome, Processed
@@ -61,17 +63,7 @@ class CommandWorker(Worker):
 
     def work(self, task: Task) -> Outcome:
         arguments = command_line(task, self.workplace.home)
-        try:
-            program = subprocess.Popen(
-                arguments,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env=environment(task, os.environ),
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise CommandFailed(f"{arguments[0]} cannot be started: {error.strerror}") from None
+        program = _started(task.process, arguments, environment(task, os.environ))
         output, errors = _Tail(program.stdout), _Tail(program.stderr)
         try:
             _wait(program, task)
@@ -87,6 +79,61 @@ class CommandWorker(Worker):
             text = "\n".join(errors.lines()) or "nothing on standard error"
             raise CommandFailed(how, text[-3500:])
         return Processed()
+
+
+def _started(
+    process: WorkingProcess, arguments: list[str], variables: Mapping[str, str]
+) -> subprocess.Popen[bytes]:
+    """The program, as the user that its process names; raises CommandFailed if it cannot start."""
+    account = _account(process)
+    is_other = account is not None and account.pw_uid != os.geteuid()
+    try:
+        with _input(process.stdin) as stdin:
+            return subprocess.Popen(
+                arguments,
+                cwd=process.cwd,
+                stdin=stdin,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=variables,
+                start_new_session=True,
+                user=account.pw_uid if account and is_other else None,
+                group=account.pw_gid if account and is_other else None,
+                extra_groups=_groups(account) if account and is_other else None,
+            )
+    except OSError as error:
+        what = f"{arguments[0]} cannot be started"
+        if process.cwd is not None and error.filename == process.cwd:
+            what = f"{process.cwd}, its cwd, cannot be entered"
+        elif is_other and os.geteuid() != 0:
+            what += f" as {process.user}, which only root can do"
+        raise CommandFailed(f"{what}: {error.strerror}") from None
+
+
+def _account(process: WorkingProcess) -> pwd.struct_passwd | None:
+    """The user that the program runs as; None for the worker's own."""
+    if process.user is None:
+        return None
+    try:
+        return pwd.getpwnam(process.user)
+    except KeyError:
+        raise CommandFailed(f"this box has no user {process.user}") from None
+
+
+def _groups(account: pwd.struct_passwd) -> list[int]:
+    return os.getgrouplist(account.pw_name, account.pw_gid)
+
+
+@contextmanager
+def _input(text: str | None) -> Iterator[IO[bytes] | int]:
+    """The standard input of a program: a file with the text, so that nothing has to be fed."""
+    if text is None:
+        yield subprocess.DEVNULL
+        return
+    with tempfile.TemporaryFile() as file:
+        file.write(text.encode())
+        file.seek(0)
+        yield file
 
 
 def command_line(task: Task, home: Path) -> list[str]:
@@ -143,20 +190,28 @@ def _cause(task: Task) -> Mapping[str, object]:
 
 def environment(task: Task, worker: Mapping[str, str]) -> dict[str, str]:
     """The environment of the program: variables of the worker's, and the unit's values."""
-    unit = task.unit
-    patterns = (*PASSED_ON, *task.process.environment)
+    unit, process = task.unit, task.process
+    patterns = (*PASSED_ON, *process.environment)
+    account = _account(process)
     return {
         **{
             name: value
             for name, value in worker.items()
             if any(fnmatchcase(name, pattern) for pattern in patterns)
         },
+        **({} if account is None else _login_variables(account)),
+        **process.variables,
         "SYNERGY_UNIT": unit.id,
         "SYNERGY_TIMEPERIOD": _period(task)["timeperiod"],
         "SYNERGY_GENERATION": str(unit.generation),
         "SYNERGY_ATTEMPT": str(unit.attempt),
         "SYNERGY_IDEMPOTENCY_KEY": f"{unit.id}:{unit.generation}",
     }
+
+
+def _login_variables(account: pwd.struct_passwd) -> dict[str, str]:
+    name = account.pw_name
+    return {"USER": name, "LOGNAME": name, "HOME": account.pw_dir}
 
 
 def _wait(program: subprocess.Popen[bytes], task: Task) -> None:

@@ -96,7 +96,7 @@ class Heartbeat(Service):
         at = self._clock.monotonic()
         if group != self._seen:
             self._seen, self._beaten, self._stopping = group, at, at
-        if not self._workplace.stop.is_set:
+        if not self._workplace.stop.is_urgent:
             self._stopping = at
         self._step(at)
         return self._step_seconds

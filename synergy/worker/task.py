@@ -127,7 +127,7 @@ class Task:
     def checkpoint(self) -> None:
         """Raises LostAttempt if the unit was canceled, timed out, started over or handed out again.
 
-        It does so, too, when the process is asked to stop. Long work calls it between its steps, so
-        that it ends when its result would be rejected.
+        It does so, too, when the process is asked to stop at once. Long work calls it between its
+        steps, so that it ends when its result would be rejected.
         """
         self._checkpoint()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import closing
 from dataclasses import replace
 
 from synergy.clock import SystemClock
@@ -34,6 +35,43 @@ def test_a_worker_that_lost_a_unit_before_gives_one_back_when_asked_to_stop():
     system.round("Hour", work)
     (unit,) = system.units("Hour", "2015051705")
     assert (unit.state, unit.attempt, unit.failures) == (UnitState.REQUESTED, 2, 0)
+
+
+def test_a_worker_that_may_finish_its_work_takes_no_more_and_gives_waiting_units_back():
+    system = SchedulerHarness(hour_and_day())
+    for hour in ("2015051704", "2015051705"):
+        system.write("raw", hour, 1)
+    system.schedule()
+
+    def work(task: Task) -> Outcome:
+        system.stop.finish()
+        task.checkpoint()
+        return copy_rows(task)
+
+    runner = system.runner("Hour", work)
+    runner._group = 2
+    with closing(system.bus.consumer("Hour")) as consumer:
+        runner.round(consumer)
+    done = [system.units("Hour", hour)[0] for hour in ("2015051704", "2015051705")]
+    assert {unit.state for unit in done} == {UnitState.PROCESSED, UnitState.REQUESTED}
+    assert system.store.messages.depths() == {"Hour": 1}
+
+
+def test_a_worker_that_finishes_its_work_can_still_be_stopped_at_once():
+    system = SchedulerHarness(hour_and_day())
+    system.write("raw", "2015051704", 1)
+    system.schedule()
+
+    def work(task: Task) -> Outcome:
+        system.stop.finish()
+        task.checkpoint()
+        system.stop.set()
+        task.checkpoint()
+        raise AssertionError("it goes on")
+
+    system.round("Hour", work)
+    (unit,) = system.units("Hour", "2015051704")
+    assert (unit.state, unit.attempt) == (UnitState.REQUESTED, 2)
 
 
 def test_units_that_are_given_back_need_no_collector():

@@ -68,6 +68,26 @@ def test_each_state_of_a_slot_has_its_due_action(is_desired, state, failures, af
     assert plan(wanted, known, ENTERED + after, TIMING) == ({SLOT: action} if action else {})
 
 
+@pytest.mark.parametrize(
+    ("is_desired", "may_finish", "state", "action"),
+    [
+        (False, True, S.RUNNING, Action.FINISH),
+        (False, True, S.STARTING, Action.FINISH),
+        (False, True, S.FINISHING, None),
+        (True, False, S.FINISHING, None),
+        (False, False, S.FINISHING, Action.TERMINATE),  # a stop does not wait for the work
+        (False, True, S.BACKOFF, Action.REST),
+        (False, True, S.STOPPED, None),
+    ],
+)
+def test_a_slot_may_finish_its_work_without_a_limit(is_desired, may_finish, state, action):
+    wanted, finishing = [{SLOT} if it else set() for it in (is_desired, may_finish)]
+
+    planned = plan(wanted, {SLOT: a_status(state)}, ENTERED + 9e9, TIMING, finishing)
+
+    assert planned == ({SLOT: action} if action else {})
+
+
 def test_a_slot_that_was_never_seen_is_started():
     assert plan({SLOT}, {}, 0.0, TIMING) == {SLOT: Action.START}
 

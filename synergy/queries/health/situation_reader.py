@@ -42,7 +42,7 @@ STUCK_AFTER = timedelta(minutes=3)  # two runs of the collector, and time for it
 MOST = 100  # failed runs and dead messages that are read, the newest
 RECENT = 20  # entries of a job that are searched for the last one of a unit
 
-_UP = ("running",)
+_UP = ("running", "finishing")
 _MOVING = ("starting", "stopping", "killing")
 
 

@@ -149,6 +149,7 @@ def a_config(home, programs, clock=None, instances=1, timing=None, connect=None,
         command=lambda process, instance: [sys.executable, "-ISc", programs[process]],
         connect=connect or (lambda: (FragileStore(home), QuietBus())),
         open_logs=lambda: None,
+        read_again=lambda: a_deployment(programs, instances),
         clock=clock or SystemClock(),
         timing=timing or Timing(grace=5.0, ready_after=1e9),
     )

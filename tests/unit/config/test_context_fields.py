@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 from pathlib import Path
 from unittest.mock import patch
 
@@ -10,6 +12,8 @@ import pytest
 from synergy.config import classes
 from synergy.model.process import BuiltIn
 from tests.unit.config.kit import daemon, managed, mistakes, one, only_mistake, process, write
+
+ME = pwd.getpwuid(os.geteuid()).pw_name
 
 
 @pytest.mark.parametrize(
@@ -123,10 +127,56 @@ def test_the_variables_of_commands_are_names(project: Path, names: object, reaso
     assert reason in mistake
 
 
-def test_only_commands_name_variables(project: Path) -> None:
-    one(project, managed("p", "hourly", environment=["AWS_PROFILE"]))
-    expected = "process p: environment: only for a command: a Python worker has all variables"
-    assert only_mistake(project) == expected
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("environment", ["AWS_PROFILE"]),
+        ("variables", {"A": "1"}),
+        ("cwd", "/"),
+        ("stdin", "x"),
+        ("user", ME),
+    ],
+)
+def test_only_commands_have_surroundings(project: Path, field: str, value: object) -> None:
+    one(project, managed("p", "hourly", **{field: value}))
+    assert only_mistake(project) == f"process p: {field}: only for a command"
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "reason"),
+    [
+        ("variables", ["A=1"], "expected a mapping"),
+        ("variables", {"1ST": "x"}, "'1ST': expected a name"),
+        ("variables", {"A": 1}, "A: expected a text"),
+        ("variables", {"A": "secret\0"}, "A: expected a text without NUL as its value"),
+        ("variables", {"SYNERGY_RUN": "x"}, "SYNERGY_RUN is set by Synergy"),
+        ("cwd", "data", "'data': expected an absolute path"),
+        ("cwd", 1, "expected a text"),
+        ("stdin", 1, "expected a text"),
+        ("stdin", "x" * 65_537, "at most 65,536 characters"),
+        ("user", "no-such-user", "this box has no user no-such-user"),
+    ],
+)
+def test_the_surroundings_of_commands_are_checked(
+    project: Path, field: str, value: object, reason: str
+) -> None:
+    one(project, managed("p", "hourly", classname=..., command=["run"], **{field: value}))
+    mistake = only_mistake(project)
+    assert mistake.startswith(f"process p: {field}: ")
+    assert reason in mistake
+    assert "secret" not in mistake
+
+
+def test_the_user_of_a_command_is_checked_on_its_boxes_only(project: Path) -> None:
+    elsewhere = {"present_on_boxes": ["another-box"], "user": "no-such-user"}
+    one(project, managed("p", "hourly", classname=..., command=["run"], **elsewhere))
+    assert mistakes(project) == []
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may start programs as any user")
+def test_another_user_needs_root(project: Path) -> None:
+    one(project, managed("p", "hourly", classname=..., command=["run"], user="root"))
+    assert "only root can start a program as another user, root" in only_mistake(project)
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,8 @@ def test_every_optional_field_of_a_freerun_process_is_loaded(project: Path) -> N
         " '${start}', '${end}', '${attempt}', '${home}', '${site}'], arguments={'site': 'a'},"
         " token='e', instances=2, max_attempts=3, retry_backoff='2m', heartbeat_timeout=30,"
         " resubmit_after='2h', life_support='7d', timeout='20s', is_on=False,"
-        " trigger_frequency='at  5-8:00')",
+        " trigger_frequency='at  5-8:00', environment=['MODE'], variables={'A': '1'}, cwd='/',"
+        " stdin='in')",
     )
     assert freerun(project, "Export") == FreerunProcess(
         name="Export",
@@ -49,6 +50,10 @@ def test_every_optional_field_of_a_freerun_process_is_loaded(project: Path) -> N
         timeout=20,
         is_on=False,
         trigger_frequency="at 5-08:00",
+        environment=("MODE",),
+        variables={"A": "1"},
+        cwd="/",
+        stdin="in",
     )  # fmt: skip
 
 

@@ -1,0 +1,84 @@
+"""The context that a supervisor works by, and the requests to take over a changed one."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Mapping
+
+from synergy.errors import ConfigurationError, StorageUnavailable
+from synergy.storage.protocol import Facts
+from synergy.supervisor.assignment import belonging
+from synergy.supervisor.config import SupervisorConfig
+from synergy.supervisor.reload import Changes, Rollout, compare, ending
+from synergy.supervisor.reload_requests import Request, Requests
+from synergy.supervisor.states import Slot, SlotState, SlotStatus
+
+logger = logging.getLogger(__name__)
+
+
+class Takeover:
+    """Takes requests, and says which slots may not run until the new context is taken over."""
+
+    def __init__(self, config: SupervisorConfig, facts: Facts) -> None:
+        self._config = config
+        self.deployment = config.deployment
+        self._requests = Requests(facts, config.box)
+        self._rollout = Rollout()
+        self._under_way: tuple[Request, Changes] | None = None
+
+    @property
+    def held(self) -> frozenset[Slot]:
+        """The slots that may not run now."""
+        return self._rollout.held
+
+    def finishing(self, desired: Collection[Slot]) -> frozenset[Slot]:
+        """The held slots that may finish their work: not those that were switched off."""
+        off = belonging(self.deployment, self._config.box) - frozenset(desired)
+        return self._rollout.finishing - off
+
+    def begin(self) -> None:
+        """Leaves requests that were made before; the context was just read."""
+        self._requests.skip()
+
+    def abandon(self) -> None:
+        """Forgets what is under way, because the supervisor stops."""
+        self._rollout.clear()
+        self._under_way = None
+
+    def take_request(self) -> bool:
+        """Carries out a request, if there is one; returns whether the context is another now."""
+        request = self._requests.next()
+        if request is None:
+            return False
+        try:
+            new = self._config.read_again()
+        except ConfigurationError as error:
+            self._requests.refuse(request, tuple(error.mistakes))
+            return False
+        changes = compare(self.deployment, new, self._config.box)
+        if request.dry_run:
+            self._requests.tell(request, changes, is_done=True)
+            return False
+        self._rollout.add(ending(self.deployment, new, self._config.box))
+        self.deployment, self._under_way = new, (request, changes)
+        logger.info("The context is taken over", extra={"event": "supervisor.reloads"})
+        self._requests.tell(request, changes, is_done=False)
+        return True
+
+    def advance(self, desired: Collection[Slot], known: Mapping[Slot, SlotStatus]) -> None:
+        """Notes what has ended and started; once the new state is up, stores that it is."""
+        self._rollout.advance(desired, known)
+        if self._under_way is None or not self._rollout.is_over:
+            return
+        states = {slot: known.get(slot) for slot in desired}
+        running = {slot for slot, one in states.items() if one and one.state is SlotState.RUNNING}
+        failed = {slot for slot, one in states.items() if one and one.failures > 0} - running
+        if running | failed != set(desired):
+            return
+        request, changes = self._under_way
+        try:
+            self._requests.finish(request, changes, tuple(sorted(map(str, failed))))
+        except StorageUnavailable:  # the next turn tries again
+            return
+        self._under_way = None
+        logger.info("The new context is in effect", extra={"event": "supervisor.reloaded"})
