@@ -8,10 +8,11 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from synergy.cli import output, schedule_preview, schedule_runs, schedule_tables
-from synergy.cli.options import CHANGE, CURSOR, JSON, NAME, Noun, argument, limit
+from synergy.cli.options import CHANGE, CURSOR, JSON, NAME, Noun, argument, json_object, limit
 from synergy.cli.schedule_notes import note_if_no_agent, note_if_run_nowhere
 from synergy.cli.schedule_preview import FILE_HELP
 from synergy.cli.services import actor, services
+from synergy.errors import InvalidValue
 from synergy.model.schedule import Origin
 
 if TYPE_CHECKING:
@@ -93,11 +94,15 @@ def _compact(value: object) -> object:
 
 @NOUN.verb(
     """launch.py schedule add nightly.yaml --enable
+    launch.py schedule add configurations.json --program Report
     launch.py schedule add - --dry-run < all.json""",
     FILE,
     argument("--enable", action="store_true", help="enable them at once"),
+    argument("--program", metavar="NAME", help="the process of those that name none"),
+    argument("--arguments", metavar="JSON", type=json_object, help="for --program: its arguments"),
+    argument("--target", metavar="URL", help="where those send to that name no program"),
     *CHANGE,
-    records=("file", "enable"),
+    records=("file", "enable", "program"),
 )
 def run_add(arguments: argparse.Namespace) -> None:
     """Store the schedules of a file, all or none.
@@ -106,8 +111,10 @@ def run_add(arguments: argparse.Namespace) -> None:
     otherwise.
     """
     from synergy.cli.input_files import read_documents
+    from synergy.schedule.format.configurations import unfolded, with_program
 
-    items = read_documents(arguments.file)
+    program = _default_program(arguments)
+    items = with_program(unfolded(read_documents(arguments.file)), program)
     with services() as at:
         added = at.schedule_commands.create_all(
             items,
@@ -119,6 +126,20 @@ def run_add(arguments: argparse.Namespace) -> None:
         note_if_run_nowhere(at, added)
     _show_changes(arguments, added, "added", unchanged={s.name for s in added if s.rev})
     _warn(added)
+
+
+def _default_program(arguments: argparse.Namespace) -> Mapping[str, object]:
+    """The fields of the program that the options name; none without them."""
+    if arguments.program is not None and arguments.target is not None:
+        raise InvalidValue("give --program or --target, not both")
+    if arguments.arguments is not None and arguments.program is None:
+        raise InvalidValue("--arguments goes with --program")
+    given = {
+        "process": arguments.program,
+        "arguments": arguments.arguments,
+        "target": arguments.target,
+    }
+    return {name: value for name, value in given.items() if value is not None}
 
 
 @NOUN.verb(
