@@ -9,6 +9,7 @@ from pathlib import Path
 
 from synergy.config import classes, mx, settings_reader
 from synergy.config.findings import Findings
+from synergy.config.older_names import NAMES
 from synergy.config.permissions import check_permissions
 from synergy.config.processes import check_classes, read_processes
 from synergy.config.secrets import known_secrets
@@ -93,6 +94,8 @@ def _deployment(settings: Settings, project: Path, findings: Findings) -> Deploy
     if names is None:
         return Deployment({}, {})
     where = shown(path, project)
+    if names.get("mq_queue_context"):
+        findings.warning(f"{where} mq_queue_context", NAMES["queue_context_entry"])
     entries = _entries("process_context", names, where, findings)
     declared = read_processes(entries, settings, findings)
     trees = read_trees(_entries("timetable_context", names, where, findings), declared, findings)
