@@ -13,6 +13,7 @@ from synergy.cli.store_copy import url_of
 
 if TYPE_CHECKING:
     from synergy.commands.older.reading import Read, TakenOver
+    from synergy.commands.older.records import Documents
     from synergy.compose import Project
 
 SOURCE_HELP = (
@@ -47,9 +48,13 @@ def run_import(arguments: argparse.Namespace) -> None:
             refuse_while_in_use(at.store, place(settings.store), line.show)
         who = actor(arguments.reason or "taken over from an older version")
         takeover = Takeover(at.store, at.project.deployment, at.schedule_commands, who)
-        done = takeover.carry_out(
-            read, at.now, settings.start_timeperiod, dry_run=arguments.dry_run
-        )
+        with output.Progress("documents read") as line:
+            done = takeover.carry_out(
+                lambda: _shown(read(), line),
+                at.now,
+                settings.start_timeperiod,
+                dry_run=arguments.dry_run,
+            )
     _print(arguments, done)
 
 
@@ -63,6 +68,14 @@ def _read(source: str, project: Project) -> Read:
         return lambda: older_documents(url, list(READERS))
     files = exported_files(Path(source))
     return lambda: exported(files)
+
+
+def _shown(documents: Documents, line: output.Progress) -> Documents:
+    """The documents, with their number on the progress line."""
+    for number, each in enumerate(documents, 1):
+        if number % 1_000 == 0:
+            line.show(number)
+        yield each
 
 
 def _print(arguments: argparse.Namespace, done: TakenOver) -> None:

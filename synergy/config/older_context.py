@@ -106,4 +106,4 @@ def _named(line: int, name: str) -> Iterator[tuple[int, str, str]]:
 def _fields(keywords: list[ast.keyword]) -> Iterator[tuple[int, str, str]]:
     for keyword in keywords:
         if keyword.arg in FIELDS:
-            yield keyword.lineno, keyword.arg, FIELDS[keyword.arg]
+            yield keyword.lineno, f"field {keyword.arg}", FIELDS[keyword.arg]

@@ -33,6 +33,7 @@ MODULES = {
     "synergy.supervisor.supervisor_constants": (
         "leave it out: the supervisor is not declared, launch.py supervisor start runs it"
     ),
+    "synergy.workers.worker_constants": "leave it out: nothing stands for it",
     "synergy.workers": "derive the worker from synergy.worker.Worker",
     "synergy.conf": "a worker gets what it needs with its task",
     "synergy.system.time_helper": "use synergy.timeperiod.Qualifier",

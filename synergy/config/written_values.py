@@ -49,6 +49,8 @@ def written_values(
 
     The settings file of the environment overrides `base.py`, and variables override both.
     """
+    if (project / "settings.py").is_file():
+        findings.warning("settings.py", "it is not read: settings are in the folder settings")
     env = _environment(project, environ, findings)
     values: dict[str, WrittenValue] = {}
     for name in dict.fromkeys(("base", env)):

@@ -190,6 +190,17 @@ def test_results_cover_the_rows_that_their_sources_hold(store, tmp_path):
     assert result.end_id == bounds.high > 0
 
 
+def test_a_skipped_period_has_seen_the_rows_that_its_source_holds(store, tmp_path):
+    put(store, ("a", "2015051904"))
+    jobs = [a_job(HOURS, "2015051904", "skipped"), a_job(HOURS, "2015051905", "skipped")]
+    take_over(store, tmp_path / "x", {"job_hourly": jobs})
+    bounds = store.documents.bounds(SESSIONS, "2015051904", "2015051905")
+    covered = [
+        store.journal.of_job(HOURS, hour)[0].covered for hour in ("2015051904", "2015051905")
+    ]
+    assert covered == [bounds.high, 0]
+
+
 def test_switches_of_version_1_are_understood(store, tmp_path):
     processes = {HOURS: {"state": "state_on", "pid": 1}, DAYS: {"state": "state_off"}}
     take_over(

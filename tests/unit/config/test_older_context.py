@@ -65,11 +65,11 @@ def test_a_context_of_version_2_is_read_through_at_once(project: Path) -> None:
         "context.py line 5: synergy.db.model.managed_process_entry",
         "context.py line 6: synergy.db.model.timetable_tree_entry",
         "context.py line 14: EXCHANGE_MANAGED_WORKER",
-        "context.py line 14: exchange",
-        "context.py line 15: queue",
+        "context.py line 14: field exchange",
+        "context.py line 15: field queue",
         "context.py line 16: STATE_MACHINE_RECOMPUTING",
-        "context.py line 17: pid_file",
-        "context.py line 18: log_file",
+        "context.py line 17: field pid_file",
+        "context.py line 18: field log_file",
     ]
     assert found[2].endswith("import this function from synergy.config.context")
     assert "write STATE_MACHINE_CONTINUOUS" in found[7]
@@ -81,7 +81,9 @@ def test_a_context_of_version_1_is_read_through_at_once(project: Path) -> None:
     assert any("write timetable_tree_entry(...)" in one for one in found)
     assert any("managed_context_entry(...), freerun_context_entry" in one for one in found)
     names = [one.partition(": ")[2].partition(" is of ")[0] for one in found]
-    assert {"exchange", "process_type", "routing", "tree_classname"} <= set(names)
+    assert {"field exchange", "field process_type", "field routing", "field tree_classname"} <= set(
+        names
+    )
 
 
 def test_a_module_of_constants_says_what_stands_for_its_imports(project: Path) -> None:
@@ -167,6 +169,12 @@ def test_the_dictionary_of_settings_says_what_each_item_is_now(project: Path) ->
         f"settings/dev.py settings: mq_host: {SETTINGS['mq_host']}",
         "settings/dev.py settings: mx_title: leave it out: nothing stands for it",
     ]
+
+
+def test_a_file_of_settings_is_named_as_unread(project: Path) -> None:
+    one(project, managed("p", "daily"))
+    (project / "settings.py").write_text("settings = dict(mq_host='h')\n")
+    assert any(one.startswith("settings.py: it is not read") for one in checked(project).warnings)
 
 
 @pytest.mark.parametrize("where", ["file", "variable"])
