@@ -16,7 +16,7 @@ from synergy import private_files
 from synergy.config import classes
 from synergy.config.loader import check, read_again
 from synergy.config.settings import Settings
-from synergy.engines import bus_engine, store_engine
+from synergy.engines import bus_engine, mongodb, store_engine
 from synergy.errors import (
     ConfigurationError,
     MessagingUnavailable,
@@ -32,6 +32,7 @@ from synergy.runtime.stop import Stop
 from synergy.schedule.format.literals import suggestion
 
 if TYPE_CHECKING:
+    from synergy.commands.older.records import Documents
     from synergy.messaging.protocol import Bus
     from synergy.runtime.workplace import Workplace
     from synergy.storage.protocol import Store
@@ -129,6 +130,11 @@ def has_url(url: str) -> bool:
     return store_engine(url).exists(url)
 
 
+def older_documents(url: str, names: Sequence[str]) -> Documents:
+    """The documents of these collections in a database of an older version of Synergy."""
+    return mongodb.older_documents(url, names)
+
+
 def remove_store(settings: Settings) -> None:
     """Deletes the store with all its contents; no process may have it open."""
     store_engine(settings.store).drop(settings.store)
@@ -214,14 +220,14 @@ def _prepared_bus(
 
 def supervisor_config(project: Project) -> SupervisorConfig:
     """The configuration of the supervisor of this box; opens nothing yet."""
+    from synergy.runtime import logs
     from synergy.supervisor.config import SupervisorConfig
 
     settings = project.settings
 
     def command(process: str, instance: int) -> tuple[str, ...]:
-        launcher = str(project.path / "launch.py")
         start = ("process", "start", process, "--console", "--instance", str(instance))
-        return (sys.executable, launcher, *start)
+        return (sys.executable, str(project.path / "launch.py"), *start)
 
     def connect() -> tuple[Store, Bus]:
         store = open_store(settings)
@@ -236,15 +242,9 @@ def supervisor_config(project: Project) -> SupervisorConfig:
         deployment=project.deployment,
         command=command,
         connect=connect,
-        open_logs=lambda: _open_logs(settings),
+        open_logs=lambda: logs.configure(settings.home, "supervisor", settings.box_id),
         read_again=lambda: read_again(project.path, os.environ, settings),
     )
-
-
-def _open_logs(settings: Settings) -> None:
-    from synergy.runtime import logs
-
-    logs.configure(settings.home, "supervisor", settings.box_id)
 
 
 def run_process(project: Project, name: str, instance: int = 1, *, console: bool = False) -> bool:

@@ -22,7 +22,7 @@ from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from synergy import __version__
-from synergy.cli import exits, recording
+from synergy.cli import exits, older_commands, recording
 from synergy.errors import SynergyError
 
 NOUNS: dict[str, tuple[str, str]] = {  # `launch.py` adds those of the project
@@ -39,7 +39,7 @@ NOUNS: dict[str, tuple[str, str]] = {  # `launch.py` adds those of the project
     "user": ("synergy.cli.user", "who may log in to MX, and tokens for programs"),
     "audit-log": ("synergy.cli.audit_log", "who changed what: list it, verify that it is whole"),
     "queue": ("synergy.cli.queue", "waiting messages, and messages in quarantine"),
-    "store": ("synergy.cli.store", "the store: init, status, reset, backup, copy"),
+    "store": ("synergy.cli.store", "the store: init, status, reset, backup, copy, import"),
     "check": ("synergy.cli.check", "list all mistakes in settings and context"),
     "shell": ("synergy.cli.shell", "a Python prompt with the open project"),
 }
@@ -125,7 +125,11 @@ def main(argv: Sequence[str]) -> int:
 
 def _run(argv: Sequence[str]) -> int:
     noun = next((word for word in argv if not word.startswith("-")), None)
-    return recording.carry_out(_parser(noun).parse_args(argv))
+    parser = _parser(noun)
+    if noun not in NOUNS and (command := older_commands.today(argv)):
+        older = " ".join(argv[:2])
+        parser.error(f"{older!r} is of an older version: did you mean launch.py {command}?")
+    return recording.carry_out(parser.parse_args(argv))
 
 
 def _parser(noun: str | None) -> Parser:

@@ -117,6 +117,19 @@ def seconds(text: str) -> float:
     return number
 
 
+def json_object(text: str) -> dict[str, object]:
+    """Parses a JSON object."""
+    import json
+
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r:.60} is not JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise argparse.ArgumentTypeError(f'{text!r:.60}: expected an object such as {{"n": 1}}')
+    return found
+
+
 def limit(default: int) -> Argument:
     """`--limit`, for verbs that list."""
     help_ = f"default: {default}"

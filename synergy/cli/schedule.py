@@ -15,10 +15,11 @@ from synergy.cli import (
     schedule_runs,
     schedule_tables,
 )
-from synergy.cli.options import CHANGE, CURSOR, JSON, NAME, Noun, argument, limit
+from synergy.cli.options import CHANGE, CURSOR, JSON, NAME, Noun, argument, json_object, limit
 from synergy.cli.schedule_notes import note_if_no_agent, note_if_run_nowhere
 from synergy.cli.schedule_preview import FILE_HELP
 from synergy.cli.services import actor, services
+from synergy.errors import InvalidValue
 from synergy.model.schedule import Origin
 
 if TYPE_CHECKING:
@@ -119,11 +120,15 @@ def _compact(value: object) -> object:
 
 @NOUN.verb(
     """launch.py schedule add nightly.yaml --enable
+    launch.py schedule add configurations.json --program Report
     launch.py schedule add - --dry-run < all.json""",
     FILE,
     argument("--enable", action="store_true", help="enable them at once"),
+    argument("--program", metavar="NAME", help="the process of those that name none"),
+    argument("--arguments", metavar="JSON", type=json_object, help="for --program: its arguments"),
+    argument("--target", metavar="URL", help="where those send to that name no program"),
     *CHANGE,
-    records=("file", "enable"),
+    records=("file", "enable", "program"),
 )
 def run_add(arguments: argparse.Namespace) -> None:
     """Store the schedules of a file, all or none.
@@ -131,7 +136,10 @@ def run_add(arguments: argparse.Namespace) -> None:
     Without --enable, schedules are disabled and one-off jobs enabled, unless the file says
     otherwise.
     """
-    items = schedule_preview.read_all(arguments.file)
+    from synergy.schedule.format.configurations import unfolded, with_program
+
+    program = _default_program(arguments)
+    items = with_program(unfolded(schedule_preview.read_all(arguments.file)), program)
     with services() as at:
         added = at.schedule_commands.create_all(
             items,
@@ -143,6 +151,20 @@ def run_add(arguments: argparse.Namespace) -> None:
         note_if_run_nowhere(at, added)
     _show_changes(arguments, added, "added", unchanged={s.name for s in added if s.rev})
     _warn(added)
+
+
+def _default_program(arguments: argparse.Namespace) -> Mapping[str, object]:
+    """The fields of the program that the options name; none without them."""
+    if arguments.program is not None and arguments.target is not None:
+        raise InvalidValue("give --program or --target, not both")
+    if arguments.arguments is not None and arguments.program is None:
+        raise InvalidValue("--arguments goes with --program")
+    given = {
+        "process": arguments.program,
+        "arguments": arguments.arguments,
+        "target": arguments.target,
+    }
+    return {name: value for name, value in given.items() if value is not None}
 
 
 @NOUN.verb(

@@ -6,7 +6,7 @@ import argparse
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from synergy.cli import output, store_copy
+from synergy.cli import output, store_copy, store_import
 from synergy.cli.options import DRY_RUN, JSON, YES, Noun, argument, file_path
 from synergy.cli.services import confirm, services
 from synergy.errors import InvalidValue, Refused
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 WORD = "reset"  # the word to type before everything is deleted
 NOUN = Noun(
     "store",
-    "the store: init, status, reset, backup, copy",
+    "the store: init, status, reset, backup, copy, import",
     "launch.py store status",
-    (store_copy.VERBS,),
+    (store_copy.VERBS, store_import.VERBS),
 )
 add = NOUN.add
 

@@ -45,8 +45,8 @@ def run_copy(arguments: argparse.Namespace) -> int:
 
     project = compose.open_project()
     settings = project.settings
-    from_ = _url(arguments.source, "--from", project)
-    to = _url(arguments.target, "--to", project)
+    from_ = url_of(arguments.source, "--from", project)
+    to = url_of(arguments.target, "--to", project)
     places = place(from_), place(to)
     if places[0] == places[1]:
         raise Refused(f"{places[0]} cannot be copied into itself")
@@ -63,7 +63,7 @@ def run_copy(arguments: argparse.Namespace) -> int:
             return _copy(arguments, copying, places)
 
 
-def _url(given: str, option: str, project: Project) -> str:
+def url_of(given: str, option: str, project: Project) -> str:
     """The complete URL of an argument, whose secrets this process masks from now on."""
     from synergy.config.secrets import content_of, secrets_in
     from synergy.config.stores import store_url

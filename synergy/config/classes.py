@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable
 from types import ModuleType
 
+from synergy.config.older_names import module_advice
 from synergy.errors import InvalidValue
 from synergy.schedule.format.literals import suggestion
 
@@ -52,4 +53,7 @@ def _imported(name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
     except (Exception, SystemExit) as error:
-        raise InvalidValue(f"cannot import {name}: {type(error).__name__}: {error}") from error
+        missing = error.name if isinstance(error, ModuleNotFoundError) else None
+        advice = f": {found}" if (found := module_advice(missing or "")) else ""
+        text = f"cannot import {name}: {type(error).__name__}: {error}{advice}"
+        raise InvalidValue(text) from error

@@ -10,6 +10,7 @@ from pathlib import Path
 from synergy.config import classes, mx, settings_reader
 from synergy.config.crontabs import FOLDER, crontab_files, read_crontabs
 from synergy.config.findings import Findings
+from synergy.config.older_names import NAMES
 from synergy.config.permissions import check_permissions
 from synergy.config.processes import check_classes, read_processes
 from synergy.config.secrets import known_secrets
@@ -114,6 +115,8 @@ def _deployment(settings: Settings, project: Path, findings: Findings) -> Deploy
         return Deployment({}, {})
     where = shown(path, project)
     crontabs = read_crontabs(crontab_folder(settings, project), findings)
+    if names.get("mq_queue_context"):
+        findings.warning(f"{where} mq_queue_context", NAMES["queue_context_entry"])
     entries = _entries("process_context", names, where, findings)
     _add(crontabs["process_context"], entries, "process", findings)
     declared = read_processes(entries, settings, findings)

@@ -8,6 +8,7 @@ from datetime import timedelta
 
 from synergy.config import classes
 from synergy.config.context import Argument
+from synergy.config.older_names import CLASSES
 from synergy.config.settings import Settings
 from synergy.errors import InvalidValue
 from synergy.model.command_template import Item, parse_item
@@ -93,6 +94,9 @@ def classname(fields: FieldReader) -> str | None:
     """The class path; None if there is none."""
     path = fields.text("classname")
     if not path:
+        return None
+    if path in CLASSES:
+        fields.mistake("classname", f"{path} is of an older version: {CLASSES[path]}")
         return None
     try:
         classes.split(path)

@@ -10,6 +10,7 @@ from synergy.config import classes, process_fields
 from synergy.config.command_fields import command_fields
 from synergy.config.context import Entry
 from synergy.config.findings import Findings
+from synergy.config.older_context import entry_fields
 from synergy.config.settings import Settings
 from synergy.errors import InvalidValue
 from synergy.model.process import (
@@ -39,11 +40,11 @@ def read_processes(
         where = f"process {key}"
         match entry:
             case Entry("managed", values):
-                processes[key] = _managed(key, findings.fields(where, values), settings)
+                processes[key] = _managed(key, entry_fields(where, values, findings), settings)
             case Entry("freerun", values):
-                processes[key] = _freerun(key, findings.fields(where, values), settings)
+                processes[key] = _freerun(key, entry_fields(where, values, findings), settings)
             case Entry("daemon", values):
-                processes[key] = _daemon(key, findings.fields(where, values), settings)
+                processes[key] = _daemon(key, entry_fields(where, values, findings), settings)
             case _:
                 processes[key] = None
                 kinds = ("managed", "freerun", "daemon")

@@ -14,6 +14,8 @@ from types import ModuleType
 
 from synergy.config import context
 from synergy.config.findings import Findings
+from synergy.config.older_context import older_lines
+from synergy.config.older_names import module_advice
 
 
 def run_file(path: Path, project: Path, findings: Findings) -> dict[str, object] | None:
@@ -21,36 +23,52 @@ def run_file(path: Path, project: Path, findings: Findings) -> dict[str, object]
     where = shown(path, project)
     module = ModuleType(path.stem)
     module.__file__ = str(path)
+    text = b""
     try:
-        code = compile(path.read_bytes(), str(path), "exec", dont_inherit=True)
-        exec(code, module.__dict__)
+        text = path.read_bytes()
+        exec(compile(text, str(path), "exec", dont_inherit=True), module.__dict__)
     except SyntaxError as error:
         there = shown(Path(error.filename or path), project)
         findings.mistake(f"{there} line {error.lineno}", f"{type(error).__name__}: {error.msg}")
     except OSError as error:
         findings.mistake(where, f"cannot be read: {error.strerror}")
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the file may raise anything
-        advice = _import_advice(error.name) if isinstance(error, NameError) else ""
-        message = f"{type(error).__name__}: {error}{advice}"
-        findings.mistake(f"{where}{line_of(error, path)}", message)
+        older = older_lines(text) if isinstance(error, ImportError | NameError) else {}
+        for number, messages in older.items():
+            for message in messages:
+                findings.mistake(f"{where} line {number}", message)
+        line = _line_of(error, path)
+        if line not in older:
+            at = f" line {line}" if line else ""
+            findings.mistake(f"{where}{at}", f"{type(error).__name__}: {error}{_advice(error)}")
     else:
         return vars(module)
     return None
 
 
-def _import_advice(name: str | None) -> str:
+def _advice(error: BaseException) -> str:
+    """What to import instead of what an error did not find; "" for other errors."""
+    found = ""
+    if isinstance(error, NameError):
+        found = _import_of(error.name or "")
+    elif isinstance(error, ModuleNotFoundError):
+        found = module_advice(error.name or "")
+    return f": {found}" if found else ""
+
+
+def _import_of(name: str) -> str:
     """The import that a name of `synergy.config.context` needs; "" for other names."""
-    found = vars(context).get(name or "")
+    found = vars(context).get(name)
     if found is None or getattr(found, "__module__", context.__name__) != context.__name__:
         return ""  # also for names that this module imports
-    return f": import it from {context.__name__}"
+    return f"import it from {context.__name__}"
 
 
-def line_of(error: BaseException, path: Path) -> str:
-    """` line N` of the file in which the error was raised; "" for other files."""
+def _line_of(error: BaseException, path: Path) -> int:
+    """The line of the file in which the error was raised; 0 for other files."""
     frames = traceback.extract_tb(error.__traceback__)
-    lines = [frame.lineno for frame in frames if frame.filename == str(path)]
-    return f" line {lines[-1]}" if lines else ""
+    lines = [frame.lineno or 0 for frame in frames if frame.filename == str(path)]
+    return lines[-1] if lines else 0
 
 
 def shown(path: Path, project: Path) -> str:

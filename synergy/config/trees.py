@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from synergy.config.context import Entry
 from synergy.config.findings import Findings
+from synergy.config.older_context import entry_fields
 from synergy.config.process_fields import check_name
 from synergy.model.process import ManagedProcess, Process, Tree
 from synergy.schedule.format.field_reader import FieldReader
@@ -27,7 +28,7 @@ def read_trees(
     for key, entry in entries.items():
         match entry:
             case Entry("tree", values):
-                trees[key] = _tree(key, findings.fields(f"tree {key}", values))
+                trees[key] = _tree(key, entry_fields(f"tree {key}", values, findings))
             case _:
                 findings.mistake(f"tree {key}", "expected timetable_tree_entry(...)")
     for tree in trees.values():

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from synergy.config import stores
 from synergy.config.findings import Findings
+from synergy.config.older_names import SETTINGS, setting_advice
 from synergy.config.permissions import check_secret_file
 from synergy.config.secrets import content_of, secrets_in
 from synergy.config.settings import NAMES, PREFIX, SECRET
@@ -48,6 +49,8 @@ def written_values(
 
     The settings file of the environment overrides `base.py`, and variables override both.
     """
+    if (project / "settings.py").is_file():
+        findings.warning("settings.py", "it is not read: settings are in the folder settings")
     env = _environment(project, environ, findings)
     values: dict[str, WrittenValue] = {}
     for name in dict.fromkeys(("base", env)):
@@ -73,12 +76,19 @@ def _from_file(project: Path, name: str, findings: Findings) -> dict[str, Writte
     path = project / "settings" / f"{name}.py"
     where = f"settings/{name}.py"
     found = run_file(path, project, findings) or {}
+    _refuse_older(found.get("settings"), where, findings)
     values = {
         key.lower(): WrittenValue(value, f"{where} {key}", path)
         for key, value in found.items()
         if key.isupper() and _is_known(key.lower(), where, findings)
     }
     return _by_setting(values, findings)
+
+
+def _refuse_older(settings: object, where: str, findings: Findings) -> None:
+    """Reports the items of the dictionary `settings`, which held all settings in older versions."""
+    for name in settings if isinstance(settings, Mapping) else ():
+        findings.mistake(f"{where} settings", f"{name!s:.60}: {setting_advice(str(name))}")
 
 
 def _from_environ(environ: Mapping[str, str], findings: Findings) -> dict[str, WrittenValue]:
@@ -95,7 +105,9 @@ def _from_environ(environ: Mapping[str, str], findings: Findings) -> dict[str, W
 
 def _is_known(name: str, where: str, findings: Findings) -> bool:
     known = (*NAMES, *_FILES)
-    if name not in known:
+    if name in SETTINGS and name not in known:
+        findings.mistake(where, f"{name} is of an older version: {SETTINGS[name]}")
+    elif name not in known:
         findings.mistake(where, f"unknown setting {name}: {suggestion(name, (*known, 'env'))}")
     return name in known
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ from synergy.errors import InvalidValue
 from synergy.storage.mongodb_url import MongoUrl
 
 if TYPE_CHECKING:
+    from synergy.commands.older.records import Documents
     from synergy.storage.protocol import Store
 
 EXAMPLE = "mongodb://host-1,host-2/synergy?replicaSet=rs0"
@@ -71,6 +72,13 @@ class MongoEngine:
         from synergy.storage.mongodb import engine
 
         engine.drop(url)
+
+
+def older_documents(url: str, names: Sequence[str]) -> Documents:
+    """The documents of these collections, which an older version of Synergy wrote."""
+    from synergy.storage.mongodb import older_deployment
+
+    return older_deployment.older_documents(url, names)
 
 
 def _mistake(url: str) -> str | None:

@@ -30,6 +30,7 @@ class JobMove(Enum):
     ACKNOWLEDGE = "acknowledge"  # an operator accepts that it was given up
     START_OVER = "start over"  # reprocess or late data: generation + 1
     MARK = "mark"  # late data is only shown
+    TAKE_OVER = "take over"  # an older version of Synergy processed it
 
 
 class UnitMove(Enum):
@@ -76,6 +77,7 @@ JOB_MOVES: dict[JobMove, tuple[frozenset[JobState], JobState | None]] = {
     JobMove.ACKNOWLEDGE: (frozenset({_J.GIVEN_UP}), _J.SKIPPED),
     JobMove.START_OVER: (frozenset(JobState) - {_J.EMBRYO}, _J.EMBRYO),
     JobMove.MARK: (FINISHED, None),
+    JobMove.TAKE_OVER: (frozenset({_J.EMBRYO}), _J.PROCESSED),
 }
 
 UNIT_MOVES: dict[UnitMove, tuple[frozenset[UnitState], UnitState]] = {

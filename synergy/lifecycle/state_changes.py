@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
+from synergy.errors import IllegalMove
 from synergy.lifecycle.decision import UnitView
 from synergy.lifecycle.legal_moves import (
     JobMove,
@@ -109,6 +110,13 @@ def move_unit(
         heartbeat=heartbeat, next_attempt=True, failed=is_failure, forgive=forgive,
         not_before=not_before,
     )  # fmt: skip
+
+
+def as_history(unit: UnitOfWork, state: UnitState) -> UnitOfWork:
+    """The unit of an older version of Synergy, which ended in this state."""
+    if not state.is_finished:
+        raise IllegalMove("the unit", state.value, JobMove.TAKE_OVER.value)
+    return replace(unit, state=state)
 
 
 def conclude(

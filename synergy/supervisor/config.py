@@ -29,7 +29,7 @@ class SupervisorConfig:
     deployment: Deployment
     command: Callable[[str, int], Sequence[str]]
     connect: Callable[[], tuple[Store, Bus]]
-    open_logs: Callable[[], None]
+    open_logs: Callable[[], object]
     read_again: Callable[[], Deployment]
     clock: Clock = field(default_factory=SystemClock)
     timing: Timing = field(default_factory=Timing)

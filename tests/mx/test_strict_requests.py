@@ -87,7 +87,8 @@ def test_a_dry_run_in_the_wrong_place_creates_nothing(attack):
     assert answer.json()["errors"] == [
         {
             "where": "query.dry_run",
-            "detail": "unknown parameter: this address takes none; send other fields in the body",
+            "detail": "unknown parameter: this address takes program; "
+            "send other fields in the body",
         }
     ]
     assert client.get("/api/v1/schedules/wanted").status_code == 404

@@ -95,14 +95,27 @@ FIELDS: dict[str, Any] = {
     "by": _TEXT,
     "enabled": {"type": "boolean", "description": "whether a new schedule begins at once"},
 }
-ONE_OF = (("process", "target"), ("trigger", "cron", "when", "dependencies"))
+PROGRAM, TRIGGER = ("process", "target"), ("trigger", "cron", "when", "dependencies")
 
 
 def _described(schema: dict[str, Any]) -> None:
     """Adds the fields to the OpenAPI schema of a definition."""
+    _describe(schema, [_one_of(PROGRAM), _one_of(TRIGGER)])
+
+
+def _described_configuration(schema: dict[str, Any]) -> None:
+    """Adds the fields to the OpenAPI schema of a definition that may lack its program."""
+    _describe(schema, [{"not": {"required": [*PROGRAM]}}, _one_of(TRIGGER)])
+
+
+def _describe(schema: dict[str, Any], rules: list[dict[str, Any]]) -> None:
     schema.setdefault("properties", {}).update(FIELDS)
     schema["additionalProperties"] = False
-    schema["allOf"] = [{"oneOf": [{"required": [name]} for name in names]} for names in ONE_OF]
+    schema["allOf"] = rules
+
+
+def _one_of(names: tuple[str, ...]) -> dict[str, Any]:
+    return {"oneOf": [{"required": [name]} for name in names]}
 
 
 class Definition(Body):
@@ -120,3 +133,9 @@ class NewDefinition(Definition, Action):
     """A schedule to store, with the fields of every action."""
 
     model_config = ConfigDict(extra="allow", json_schema_extra=_described)
+
+
+class Configuration(NewDefinition):
+    """A schedule to store, whose program may be given beside it."""
+
+    model_config = ConfigDict(extra="allow", json_schema_extra=_described_configuration)

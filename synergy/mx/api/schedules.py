@@ -8,13 +8,14 @@ from fastapi import Query, Response
 
 from synergy.model.schedule import Schedule
 from synergy.mx.access import Operator, Viewer
-from synergy.mx.api.definitions import Name, NewDefinition
+from synergy.mx.api.definitions import Configuration, Name, NewDefinition
 from synergy.mx.bodies import Action, Limit, NamedCursor, Page, Touched
 from synergy.mx.problems import errors
 from synergy.mx.routing import Router
 from synergy.mx.services import ServicesDep
 from synergy.queries.schedules.reads import touched_schedule
 from synergy.queries.schedules.views import ScheduleDetail, ScheduleView, TouchedSchedule
+from synergy.schedule.format.configurations import with_program
 
 router = Router("schedules")
 
@@ -30,6 +31,9 @@ Program = Annotated[
     ),
 ]
 Enabled = Annotated[bool | None, Query(description="only enabled, or only disabled ones")]
+Program = Annotated[
+    str, Query(max_length=100, description="the process, if the body names neither it nor a target")
+]
 Reason = Annotated[str, Query(max_length=1000, description="why, for the journal")]
 DryRun = Annotated[bool, Query(description="only predict the change")]
 
@@ -60,15 +64,21 @@ def list_schedules(
     "/schedules", status_code=201, response_model=TOUCHED, responses=_CREATED | errors(409, 422)
 )
 def create_schedule(
-    services: ServicesDep, person: Operator, body: NewDefinition, response: Response
+    services: ServicesDep,
+    person: Operator,
+    body: Configuration,
+    response: Response,
+    program: Program = "",
 ) -> Any:
     """Stores a schedule, disabled unless it has `enabled` or is a one-off job.
 
-    The body has the fields of a schedule file, and optionally `reason` and `dry_run`.
+    The body has the fields of a schedule file, and optionally `reason` and `dry_run`. With
+    `program` it may be a configuration `{name, dependencies}` that names no program.
     """
-    who = person.actor(body.reason)
+    who, default = person.actor(body.reason), {"process": program} if program else {}
+    (definition,) = with_program([body.definition], default)
     schedule = services.schedule_commands.create(
-        body.definition, who, services.now, dry_run=body.dry_run
+        definition, who, services.now, dry_run=body.dry_run
     )
     if body.dry_run or schedule.rev > 0:  # it existed before
         response.status_code = 200

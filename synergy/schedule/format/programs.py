@@ -23,6 +23,10 @@ LARGEST_PAYLOAD = 16_777_215  # bytes
 _DEEPEST = 64
 _LARGEST_NUMBER = 2**63
 _PLACEHOLDER = re.compile(r"\$\{[^{}]*\}")
+_OF_CONFIGURATIONS = (
+    " Add one of them, or give one for all configurations: `schedule add FILE --program NAME` "
+    "(or `--target URL`), `POST /api/v1/schedules?program=NAME`"
+)
 _OF_PROCESS = ("arguments",)
 _OF_TARGET = ("payload", "content_type", "headers", "signing_secret")
 
@@ -40,7 +44,9 @@ def read_program(fields: FieldReader, known: Known) -> Program | None:
     if has_process and has_target:
         fields.location.mistake("expected process or target, not both")
     elif not has_process and not has_target:
-        fields.location.mistake("process or target is missing: what is to be run, or sent to?")
+        advice = _OF_CONFIGURATIONS if fields.has("dependencies") else ""
+        missing = "process or target is missing: what is to be run, or sent to?"
+        fields.location.mistake(missing + advice)
     worker = _worker(fields, known) if has_process else None
     delivery = _delivery(fields, known) if has_target else None
     _refuse(fields, _OF_PROCESS, has_process or not has_target, "it goes with process, not target")
