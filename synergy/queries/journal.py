@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from synergy.errors import InvalidValue
 from synergy.model.cursor import number_of
 from synergy.model.journal import JournalEntry
+from synergy.model.process import Deployment
 from synergy.queries.page import Page, searched
 from synergy.storage.protocol import ReadableJournal
+from synergy.timeperiod import parse_period
+
+_STORED = re.compile(r"[0-9]{10}(?:[0-9]{4})?")
 
 Older = Callable[[int, int | None], list[JournalEntry]]
 """Returns at most `limit` entries, newest first, with numbers below `before`."""
@@ -27,7 +32,7 @@ def journal_page(
 
     `event` is the name of an event (`job.skipped`) or its part before the dot (`job`), `who` a part
     of the author's name, in any case. Neither has an index; see `searched`.
-    Raises InvalidValue for an invalid cursor, and for a timeperiod without a process.
+    A timeperiod is as stored, and needs the process. Raises InvalidValue for an invalid cursor.
     """
     older = _older(journal, process, timeperiod)
 
@@ -41,11 +46,29 @@ def journal_page(
     return Page(tuple(entries[:limit]), str(entries[limit - 1].seq) if entries[limit:] else None)
 
 
+def stored_timeperiod(deployment: Deployment, process: str | None, text: str) -> str:
+    """The timeperiod of entries about a job or run, from what people write.
+
+    Digits alone are taken as they are stored: the process may have had another qualifier. Raises
+    InvalidValue for anything else that is no period of the process, and without a process.
+    """
+    if process is None:
+        raise InvalidValue("a timeperiod alone names no job: name its process as well")
+    if _STORED.fullmatch(text):
+        return text
+    managed = deployment.managed().get(process)
+    if managed is None:
+        raise InvalidValue(
+            f"{text!r} is not a timeperiod of {process}, which has no jobs now: expected "
+            f"YYYYMMDDHH of a former job, or YYYYMMDDHHmmSS of a run"
+        )
+    return managed.qualifier.timeperiod(parse_period(managed.qualifier, text))
+
+
 def _older(journal: ReadableJournal, process: str | None, timeperiod: str | None) -> Older:
     if timeperiod is None:
         return lambda limit, before: journal.find(process, limit, before)
-    if process is None:
-        raise InvalidValue("a timeperiod alone names no job: name its process as well")
+    assert process is not None  # see `stored_timeperiod`
     return lambda limit, before: journal.of_job(process, timeperiod, limit, before)
 
 

@@ -19,7 +19,7 @@ from synergy.queries.collector import RECENT, collector_run_after, collector_vie
 from synergy.queries.health.situation_reader import SituationReader
 from synergy.queries.health.staffing import Unserved, unserved
 from synergy.queries.health.verdict import Verdict, verdict
-from synergy.queries.journal import journal_page
+from synergy.queries.journal import journal_page, stored_timeperiod
 from synergy.queries.logs.unit_logs import UnitLog
 from synergy.queries.page import Page
 from synergy.queries.processes.boxes import box_views
@@ -175,7 +175,9 @@ class Reads:
         cursor: str | None = None,
         who: str | None = None,
     ) -> Page[JournalEntry]:
-        """A page of the journal, newest first; see `journal_page`."""
+        """A page of the journal, newest first; see `journal_page` and `stored_timeperiod`."""
+        if timeperiod is not None:
+            timeperiod = stored_timeperiod(self._deployment, process, timeperiod)
         return journal_page(self._store.journal, process, timeperiod, event, limit, cursor, who)
 
     def entries_since(self, seq: int, limit: int) -> list[JournalEntry]:

@@ -8,7 +8,8 @@ from fastapi import Query
 
 from synergy.model.journal import JournalEntry
 from synergy.mx.access import Viewer
-from synergy.mx.bodies import Cursor, Limit, Page
+from synergy.mx.bodies import LONGEST_PERIOD, PERIOD, Cursor, Limit, Page
+from synergy.mx.problems import errors
 from synergy.mx.routing import Router
 from synergy.mx.services import ServicesDep
 
@@ -19,7 +20,11 @@ Process = Annotated[
 ]
 Timeperiod = Annotated[
     str | None,
-    Query(pattern=r"^([0-9]{10}|[0-9]{14})$", description="with `process`: one job, or run"),
+    Query(
+        min_length=1,
+        max_length=LONGEST_PERIOD,
+        description=f"with `process`: one job ({PERIOD}), or run (YYYYMMDDHHmmSS)",
+    ),
 ]
 Event = Annotated[
     str | None,
@@ -30,7 +35,7 @@ Who = Annotated[
 ]
 
 
-@router.get("/journal", response_model=Page[JournalEntry])
+@router.get("/journal", response_model=Page[JournalEntry], responses=errors(422))
 def list_entries(
     services: ServicesDep,
     _: Viewer,

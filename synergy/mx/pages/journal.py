@@ -9,7 +9,7 @@ from fastapi.responses import HTMLResponse
 
 from synergy.model.journal import JournalEntry
 from synergy.mx.access import Viewer
-from synergy.mx.bodies import Cursor
+from synergy.mx.bodies import LONGEST_PERIOD, Cursor
 from synergy.mx.pages.addresses import list_links
 from synergy.mx.pages.journal_rows import journal_rows
 from synergy.mx.pages.render import page
@@ -22,7 +22,7 @@ router = Router()
 PAGE = 100  # entries on a page
 
 Name = Annotated[str, Query(max_length=200)]
-Period = Annotated[str, Query(pattern="^([0-9]{10}|[0-9]{14})?$")]
+Period = Annotated[str, Query(max_length=LONGEST_PERIOD)]
 
 
 @router.get("/journal")
