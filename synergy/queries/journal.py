@@ -9,6 +9,7 @@ from synergy.errors import InvalidValue
 from synergy.model.cursor import number_of
 from synergy.model.journal import JournalEntry
 from synergy.model.process import Deployment
+from synergy.model.time_range import EVER, TimeRange
 from synergy.queries.page import Page, searched
 from synergy.storage.protocol import ReadableJournal
 from synergy.timeperiod import parse_period
@@ -27,14 +28,15 @@ def journal_page(
     limit: int = 100,
     cursor: str | None = None,
     who: str | None = None,
+    within: TimeRange = EVER,
 ) -> Page[JournalEntry]:
-    """A page of entries, filtered by process (or schedule), job, event and author.
+    """A page of the entries of a process (or schedule), job, event, author and range of time.
 
     `event` is the name of an event (`job.skipped`) or its part before the dot (`job`), `who` a part
     of the author's name, in any case. Neither has an index; see `searched`.
     A timeperiod is as stored, and needs the process. Raises InvalidValue for an invalid cursor.
     """
-    older = _older(journal, process, timeperiod)
+    older = _older(journal, process, timeperiod, within)
 
     def read(count: int, cursor: str | None) -> tuple[list[JournalEntry], str | None]:
         entries = older(count, None if cursor is None else number_of(cursor))
@@ -65,11 +67,13 @@ def stored_timeperiod(deployment: Deployment, process: str | None, text: str) ->
     return managed.qualifier.timeperiod(parse_period(managed.qualifier, text))
 
 
-def _older(journal: ReadableJournal, process: str | None, timeperiod: str | None) -> Older:
+def _older(
+    journal: ReadableJournal, process: str | None, timeperiod: str | None, within: TimeRange
+) -> Older:
     if timeperiod is None:
-        return lambda limit, before: journal.find(process, limit, before)
+        return lambda limit, before: journal.find(process, limit, before, within)
     assert process is not None  # see `stored_timeperiod`
-    return lambda limit, before: journal.of_job(process, timeperiod, limit, before)
+    return lambda limit, before: journal.of_job(process, timeperiod, limit, before, within)
 
 
 def _is_of(entry: JournalEntry, event: str | None) -> bool:

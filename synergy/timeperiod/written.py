@@ -1,9 +1,9 @@
 """Periods as people write them: many forms are understood, one is printed.
 
 `2015`, `2015-05`, `2015-05-17` and `2015-05-17T10` name a year, a month, a day and an hour; a space
-may replace the `T`, and `:00`, `:00:00` and `Z` (or another offset that is zero) may follow the hour.
-Ten digits are a canonical timeperiod: it names a period of the qualifier that is asked for, and
-nothing else. Six and eight digits are refused, as the last ones may have been forgotten.
+may replace the `T`, and `:00`, `:00:00` and `Z` (or another zero offset) may follow the hour. Ten
+digits are a canonical timeperiod: it names a period of the qualifier that is asked for, and nothing
+else. Six and eight digits are refused, as the last ones may have been forgotten.
 
 What does not name a period of the qualifier is refused, with the nearest form that does. Only in a
 range may a coarser period stand for all its periods of the qualifier.
