@@ -12,6 +12,7 @@ from synergy.mx.bodies import LONGEST_PERIOD, PERIOD, Cursor, Limit, Page
 from synergy.mx.problems import errors
 from synergy.mx.routing import Router
 from synergy.mx.services import ServicesDep
+from synergy.mx.times import TimesDep
 
 router = Router("journal")
 
@@ -39,6 +40,7 @@ Who = Annotated[
 def list_entries(
     services: ServicesDep,
     _: Viewer,
+    times: TimesDep,
     process: Process = None,
     timeperiod: Timeperiod = None,
     event: Event = None,
@@ -46,8 +48,8 @@ def list_entries(
     limit: Limit = 100,
     cursor: Cursor = None,
 ) -> Any:
-    """Entries, newest first.
+    """Entries, newest first; `from` and `to` limit the time when they were written.
 
     A page of a rare event may be short or empty, and still have a next one.
     """
-    return services.reads.journal(process, timeperiod, event, limit, cursor, who)
+    return services.reads.journal(process, timeperiod, event, limit, cursor, who, times.within)
