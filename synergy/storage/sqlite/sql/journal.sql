@@ -17,7 +17,7 @@ WHERE at >= :begin AND at < :end;
 -- name: of_job
 -- Entries that begin with the job; ranges that begin earlier in the same month; and ranges that
 -- cross the end of a month.
-SELECT * FROM journal
+SELECT * FROM journal INDEXED BY journal_job
 WHERE process = :process AND first = :timeperiod AND seq >= :low AND seq < min(:before, :high)
     AND +at >= :begin AND +at < :end
 UNION ALL

@@ -44,7 +44,7 @@ SELECT * FROM run WHERE state = :state AND number >= :low AND number < min(:curs
     AND +created_at >= :begin AND +created_at < :end ORDER BY number DESC LIMIT :limit;
 
 -- name: find_of_schedule_in_state
-SELECT * FROM run WHERE schedule = :schedule AND state = :state
+SELECT * FROM run INDEXED BY run_schedule_state WHERE schedule = :schedule AND state = :state
     AND number >= :low AND number < min(:cursor, :high)
     AND +created_at >= :begin AND +created_at < :end
 ORDER BY number DESC LIMIT :limit;
