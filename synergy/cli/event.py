@@ -8,8 +8,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from synergy.cli import output
-from synergy.cli.options import CURSOR, DRY_RUN, JSON, Noun, argument, limit, positive
-from synergy.cli.services import Services, actor, services
+from synergy.cli.options import CURSOR, DRY_RUN, JSON, TIMES, Noun, argument, limit, positive
+from synergy.cli.services import Services, actor, services, times
 from synergy.errors import InvalidValue
 
 if TYPE_CHECKING:
@@ -115,11 +115,13 @@ def _print_effects(effects: Effects) -> None:
         output.say("it has caused no run yet: launch.py schedule show NAME says what is missing")
 
 
-@NOUN.verb("launch.py event list --limit 20", limit(50), CURSOR, JSON)
+@NOUN.verb("launch.py event list --from today --limit 20", *TIMES, limit(50), CURSOR, JSON)
 def run_list(arguments: argparse.Namespace) -> None:
-    """Show events, newest first."""
+    """Show events, newest first; --from and --to limit the time when they were recorded."""
     with services() as at:
-        page = at.schedule_reads.events(arguments.limit, arguments.cursor)
+        page = at.schedule_reads.events(
+            arguments.limit, arguments.cursor, within=times(arguments, at)
+        )
     output.show(arguments, page, _print_page)
 
 

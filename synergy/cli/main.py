@@ -35,6 +35,7 @@ NOUNS: dict[str, tuple[str, str]] = {  # `launch.py` adds those of the project
     "unit": ("synergy.cli.unit", "units of work: show, cancel, retry"),
     "schedule": ("synergy.cli.schedule", "schedules: add, show, enable, trigger, preview, runs"),
     "event": ("synergy.cli.event", "events that schedules react to: emit, list"),
+    "journal": ("synergy.cli.journal", "what changed, when, why, and by whom"),
     "gc": ("synergy.cli.gc", "the garbage collector: run it now, see what it would do"),
     "user": ("synergy.cli.user", "who may log in to MX, and tokens for programs"),
     "audit-log": ("synergy.cli.audit_log", "who changed what: list it, verify that it is whole"),

@@ -142,6 +142,12 @@ CURSOR = argument("--cursor", metavar="C", help="the next page, as the page befo
 JSON = argument("--json", action="store_true", help="as JSON")
 DRY_RUN = argument("--dry-run", action="store_true", help="only show what would be done")
 REASON = argument("--reason", metavar="TEXT", default="", help="why, for the journal")
+TIMES = (
+    argument("--from", dest="begin", metavar="TIME", help="2026-11-22T10:30, last night"),
+    argument("--to", dest="end", metavar="TIME", help="not included; now, 2 hours ago, 2026-11-23"),
+    argument("--zone", metavar="ZONE", default="UTC", help="of these times; default: UTC"),
+)
+"""For lists of what happened; see `queries.written_times`."""
 YES = argument("--yes", action="store_true", help="do not ask")
 CHANGE = (JSON, DRY_RUN, REASON)
 """For verbs that change something."""

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from synergy.cli import output, schedule_tables
-from synergy.cli.options import CHANGE, CURSOR, JSON, Verbs, argument, limit
+from synergy.cli.options import CHANGE, CURSOR, JSON, TIMES, Verbs, argument, limit
 from synergy.cli.schedule_notes import note_if_no_agent
-from synergy.cli.services import actor, services
+from synergy.cli.services import actor, services, times
 from synergy.errors import InvalidValue
 from synergy.model.schedule import RunState
 
@@ -26,18 +26,21 @@ VERBS = Verbs()
 
 @VERBS.verb(
     """launch.py schedule runs nightly
-    launch.py schedule runs --state failed""",
+    launch.py schedule runs --state failed --from 'last night' --zone Europe/Berlin""",
     argument("name", metavar="NAME", nargs="?", help="default: of all schedules"),
     argument("--state", metavar="STATE", choices=STATES, help=", ".join(STATES)),
+    *TIMES,
     limit(50),
     CURSOR,
     JSON,
 )
 def run_runs(arguments: argparse.Namespace) -> None:
-    """Show runs, newest first."""
+    """Show runs, newest first; --from and --to limit the time of their creation."""
     state = None if arguments.state is None else RunState(arguments.state)
     with services() as at:
-        page = at.schedule_reads.runs(arguments.name, state, arguments.limit, arguments.cursor)
+        page = at.schedule_reads.runs(
+            arguments.name, state, arguments.limit, arguments.cursor, times(arguments, at)
+        )
     output.show(arguments, page, _print_page)
 
 

@@ -6,6 +6,7 @@ that reads does not create a store.
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 from collections.abc import Iterator
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from synergy.messaging.protocol import Bus
     from synergy.model.actor import Actor
     from synergy.model.process import ManagedProcess, WorkingProcess
+    from synergy.model.time_range import TimeRange
     from synergy.queries.reads import Reads
     from synergy.queries.schedules.reads import ScheduleReads
     from synergy.queries.timetable.audit import Audit
@@ -135,6 +137,13 @@ def services() -> Iterator[Services]:
         closing(compose.open_bus(project, store)) as bus,
     ):
         yield Services(project, store, bus)
+
+
+def times(arguments: argparse.Namespace, at: Services) -> TimeRange:
+    """The range of time that `options.TIMES` give; raises InvalidValue."""
+    from synergy.queries.written_times import parse_times
+
+    return parse_times(arguments.begin, arguments.end, arguments.zone, at.now)
 
 
 def actor(reason: str = "") -> Actor:

@@ -26,7 +26,7 @@ add = NOUN.add
 
 
 @NOUN.verb(
-    "launch.py timetable show site --from 2015051700 --to 2015051800",
+    "launch.py timetable show site --from 2015-05-17 --to 2015-05-18",
     argument("tree", metavar="TREE", nargs="?", help="only this tree"),
     argument("--from", dest="first", metavar="TIMEPERIOD", default=""),
     argument("--to", dest="end", metavar="TIMEPERIOD", default="", help="not included"),
@@ -96,7 +96,7 @@ def _print_jobs(trees: list[TreeView]) -> None:
     )
 
 
-@NOUN.verb("launch.py timetable why SiteDailyAggregator 2015051700", PROCESS, TIMEPERIOD, JSON)
+@NOUN.verb("launch.py timetable why SiteDailyAggregator 2015-05-17", PROCESS, TIMEPERIOD, JSON)
 def run_why(arguments: argparse.Namespace) -> None:
     """Show what a job waits for, down to the causes, and what helps."""
     with services() as at:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from synergy.cli import output
 from synergy.cli.options import CHANGE, PROCESS, Verbs, argument
-from synergy.cli.ranges import parse_range
 from synergy.cli.services import actor, services
 from synergy.errors import InvalidValue
+from synergy.timeperiod import Qualifier, parse_hour, parse_range
 
 if TYPE_CHECKING:
     from synergy.commands.jobs import Touched
 
-RANGE = argument("range", metavar="RANGE", help="FROM..TO (TO is not included), or one timeperiod")
+RANGE = argument("range", metavar="RANGE", help="FROM..TO (TO is not included), or one period")
 NOTHING = {
     "started over": "none of these jobs has begun",
     "skipped": "all of these jobs are finished; a reprocess starts them over",
@@ -25,7 +25,7 @@ VERBS = Verbs()
 
 
 @VERBS.verb(
-    "launch.py timetable reprocess SiteHourlyAggregator 2015051700..2015051800 --dry-run",
+    "launch.py timetable reprocess SiteHourlyAggregator 2015-05-17..2015-05-18 --dry-run",
     PROCESS,
     RANGE,
     *CHANGE,
@@ -37,7 +37,7 @@ def run_reprocess(arguments: argparse.Namespace) -> None:
 
 
 @VERBS.verb(
-    "launch.py timetable skip SiteHourlyAggregator 2015051713 --reason 'source lost'",
+    "launch.py timetable skip SiteHourlyAggregator 2015-05-17T13 --reason 'source lost'",
     PROCESS,
     RANGE,
     *CHANGE,
@@ -110,17 +110,18 @@ def _touched_json(touched: Touched) -> dict[str, object]:
 
 
 @VERBS.verb(
-    "launch.py timetable extend --from 2015010100",
+    "launch.py timetable extend --from 2015-01-01",
     argument("--from", dest="first", metavar="TIMEPERIOD", required=True),
     *CHANGE,
     records=("first",),
 )
 def run_extend(arguments: argparse.Namespace) -> None:
     """Move the first hour of the timetable to an earlier one."""
+    first = Qualifier.HOURLY.timeperiod(parse_hour(arguments.first))
     with services() as at:
         before = at.timetable_commands.extend(
-            arguments.first, actor(arguments.reason), at.now, dry_run=arguments.dry_run
+            first, actor(arguments.reason), at.now, dry_run=arguments.dry_run
         )
     begins = "would begin" if arguments.dry_run else "begins"
-    line = f"the timetable {begins} at {arguments.first}, before: {before}"
-    output.show_change(arguments, {"before": before, "after": arguments.first}, line)
+    line = f"the timetable {begins} at {first}, before: {before}"
+    output.show_change(arguments, {"before": before, "after": first}, line)

@@ -15,6 +15,7 @@ from synergy.model.job import JobState
 from synergy.names import TIMETABLE_START
 from synergy.queries.reads import JOURNAL
 from synergy.queries.timetable.job_completion import Standing
+from synergy.timeperiod import parse_period
 
 POLL = 2.0  # seconds between two queries without a notification
 PAUSE_FACTOR = 10  # a pause lasts at least this many times the query before it: waiting is cheap
@@ -23,7 +24,9 @@ PAUSE_FACTOR = 10  # a pause lasts at least this many times the query before it:
 def wait(arguments: argparse.Namespace) -> int:
     """Waits for the job, prints how it ended; the exit code says whether there is a result."""
     with services() as at:
-        at.managed(arguments.process).qualifier.parse(arguments.timeperiod)
+        qualifier = at.managed(arguments.process).qualifier
+        ordinal = parse_period(qualifier, arguments.timeperiod)
+        arguments.timeperiod = qualifier.timeperiod(ordinal)
         if not at.reads.is_led(arguments.process):
             output.note(f"no scheduler leads its tree, so this may wait for long: {START}")
         with closing(at.bus.listener(JOURNAL)) as listener:

@@ -7,8 +7,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from synergy.cli import output
-from synergy.cli.options import CHANGE, CURSOR, JSON, Noun, argument, limit
-from synergy.cli.services import actor, services
+from synergy.cli.options import CHANGE, CURSOR, JSON, TIMES, Noun, argument, limit
+from synergy.cli.services import actor, services, times
 from synergy.model.unit_of_work import UnitState
 from synergy.visible_text import visible
 
@@ -25,17 +25,19 @@ add = NOUN.add
     "launch.py unit list --process SiteDailyAggregator --state invalid",
     argument("--process", metavar="PROCESS"),
     argument("--state", choices=[state.value for state in UnitState]),
+    *TIMES,
     limit(50),
     CURSOR,
     JSON,
 )
 def run_list(arguments: argparse.Namespace) -> None:
-    """Show units, newest first."""
+    """Show units, newest first; --from and --to limit the time of their creation."""
     with services() as at:
         if arguments.process is not None:
             at.working(arguments.process)
         state = None if arguments.state is None else UnitState(arguments.state)
-        page = at.reads.units(arguments.process, state, arguments.limit, arguments.cursor)
+        within = times(arguments, at)
+        page = at.reads.units(arguments.process, state, arguments.limit, arguments.cursor, within)
     output.show(arguments, page, _print_page)
 
 

@@ -17,7 +17,7 @@ from itertools import islice
 
 from synergy.commands.jobs import ATTEMPTS, Touched, make_moves
 from synergy.commands.sources import source_bounds
-from synergy.errors import InvalidValue, Refused
+from synergy.errors import Refused
 from synergy.lifecycle.legal_moves import JobMove, job_after
 from synergy.lifecycle.state_changes import move_job
 from synergy.messaging.protocol import Bus
@@ -26,6 +26,7 @@ from synergy.model.job import JobChange, JobState
 from synergy.model.process import Deployment
 from synergy.queries.timetable.load import load_timetable
 from synergy.storage.protocol import Store
+from synergy.timeperiod import parse_between, parse_period
 from synergy.timetable.cascade import (
     Node,
     Span,
@@ -97,18 +98,27 @@ class BulkRequest:
     def of_range(
         deployment: Deployment, verb: BulkVerb, process: str, first: str, end: str | None = None
     ) -> BulkRequest:
-        """The request for `[first, end)` of a process; without `end`, for that one job.
-
-        Raises InvalidValue for an empty range.
-        """
+        """The request for `[first, end)` of a process; see `parse_between`."""
         managed = deployment.managed().get(process)
-        if end is None or managed is None:  # `Bulk` raises NotFound
+        if managed is None:  # `Bulk` raises NotFound
             return BulkRequest(verb, (Range(process, first, first),))
-        qualifier = managed.qualifier
-        begin, stop = qualifier.parse(first), qualifier.parse(end)
-        if stop <= begin:
-            raise InvalidValue(f"{first} to {end} is empty: the end is not included")
-        return BulkRequest(verb, (Range(process, first, qualifier.timeperiod(stop - 1)),))
+        begin, stop = parse_between(managed.qualifier, first, end)
+        name = managed.qualifier.timeperiod
+        return BulkRequest(verb, (Range(process, name(begin), name(stop - 1)),))
+
+    @staticmethod
+    def of_jobs(
+        deployment: Deployment, verb: BulkVerb, jobs: Iterable[tuple[str, str]]
+    ) -> BulkRequest:
+        """The request for jobs that people named by process and timeperiod."""
+        managed, ranges = deployment.managed(), []
+        for process, written in jobs:
+            name = written
+            if process in managed:  # `Bulk` raises NotFound for others
+                qualifier = managed[process].qualifier
+                name = qualifier.timeperiod(parse_period(qualifier, written))
+            ranges.append(Range(process, name, name))
+        return BulkRequest(verb, tuple(ranges))
 
 
 @dataclass(frozen=True, slots=True)

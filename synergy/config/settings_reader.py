@@ -24,7 +24,7 @@ from synergy.loopback import is_loopback
 from synergy.model.retention import DEFAULT, Retention
 from synergy.names import MX_HOST, MX_PORT, MX_SESSION_IDLE
 from synergy.schedule.format.literals import suggestion
-from synergy.timeperiod import Qualifier
+from synergy.timeperiod import Qualifier, parse_hour
 
 Word = TypeVar("Word")
 Parsed = TypeVar("Parsed")
@@ -166,13 +166,13 @@ class _SettingsReader:
             return None
         text = str(value)
         try:
-            ordinal = Qualifier.HOURLY.parse(text)
+            ordinal = parse_hour(text)
         except InvalidValue as error:
             self._mistake("start_timeperiod", str(error))
             return None
         if ordinal > Qualifier.HOURLY.at(clock.now()):
             self._mistake("start_timeperiod", f"{text} is in the future: expected a past hour")
-        return text
+        return Qualifier.HOURLY.timeperiod(ordinal)
 
     def _mx_host(self, users: Path | None) -> str:
         host = self._text("mx_host", MX_HOST)

@@ -12,11 +12,15 @@ from synergy.model.cursor import number_of
 
 Item = TypeVar("Item")
 
-TIMEPERIOD = r"^[0-9]{10}$"
+LONGEST_PERIOD = 40  # characters of a timeperiod as people write it
 _MONTH, _DAY, _HOUR = "(0[1-9]|1[0-2])", "(0[1-9]|[12][0-9]|3[01])", "([01][0-9]|2[0-3])"
 _YEAR = "(19[7-9][0-9]|[2-8][0-9]{3}|9[0-8][0-9]{2}|99[0-8][0-9]|999[0-8])"
-TIMEPERIOD_SCHEMA: dict[str, Any] = {"pattern": f"^{_YEAR}(0{{6}}|{_MONTH}(0{{4}}|{_DAY}{_HOUR}))$"}
+_DIGITS = f"{_YEAR}(0{{6}}|{_MONTH}(0{{4}}|{_DAY}{_HOUR}))"
+_ZERO = "(:00(:00([.]0+)?)?)?([Zz]|[+-]00(:?00)?)?"
+_ISO = f"{_YEAR}(-{_MONTH}(-{_DAY}([Tt ]{_HOUR}{_ZERO})?)?)?"
+TIMEPERIOD_SCHEMA: dict[str, Any] = {"pattern": f"^ *({_DIGITS}|{_ISO}) *$"}
 """The pattern of a timeperiod for OpenAPI. Requests are checked by parsing: better messages."""
+PERIOD = "YYYYMMDDHH, or as ISO 8601 writes it: 2015, 2015-05, 2015-05-17, 2015-05-17T10:00Z"
 
 MOST = 1000  # items of a page; the default limit of short lists
 HIGHEST_LINE = 1 << 53  # the number of a log line; the largest exact integer in JavaScript
@@ -38,22 +42,24 @@ Cursor = Annotated[str | None, _cursor(pattern="^[0-9]+$")]
 StagedCursor = Annotated[str | None, _cursor(pattern="^[0-2][.][0-9]*$")]
 NamedCursor = Annotated[str | None, _cursor()]
 Timeperiod = Annotated[
-    str, Path(pattern=TIMEPERIOD, description="YYYYMMDDHH", json_schema_extra=TIMEPERIOD_SCHEMA)
+    str, Path(max_length=LONGEST_PERIOD, description=PERIOD, json_schema_extra=TIMEPERIOD_SCHEMA)
 ]
 From = Annotated[
     str | None,
     Query(
         alias="from",
-        pattern=TIMEPERIOD,
-        description="first timeperiod",
+        min_length=1,
+        max_length=LONGEST_PERIOD,
+        description="begins with this period; without it, without a limit",
         json_schema_extra=TIMEPERIOD_SCHEMA,
     ),
 ]
 To = Annotated[
     str | None,
     Query(
-        pattern=TIMEPERIOD,
-        description="end of the range, not included",
+        min_length=1,
+        max_length=LONGEST_PERIOD,
+        description="ends where this period begins, so it is not included",
         json_schema_extra=TIMEPERIOD_SCHEMA,
     ),
 ]

@@ -13,13 +13,14 @@ from synergy.messaging.protocol import BusView
 from synergy.model.journal import JournalEntry
 from synergy.model.process import DaemonProcess, Deployment
 from synergy.model.process_control import ProcessControl
+from synergy.model.time_range import EVER, TimeRange
 from synergy.model.unit_of_work import UnitOfWork, UnitState
 from synergy.names import TIMETABLE_START
 from synergy.queries.collector import RECENT, collector_run_after, collector_view, planned_moves
 from synergy.queries.health.situation_reader import SituationReader
 from synergy.queries.health.staffing import Unserved, unserved
 from synergy.queries.health.verdict import Verdict, verdict
-from synergy.queries.journal import journal_page
+from synergy.queries.journal import journal_page, stored_timeperiod
 from synergy.queries.logs.unit_logs import UnitLog
 from synergy.queries.page import Page
 from synergy.queries.processes.boxes import box_views
@@ -174,9 +175,13 @@ class Reads:
         limit: int = 100,
         cursor: str | None = None,
         who: str | None = None,
+        within: TimeRange = EVER,
     ) -> Page[JournalEntry]:
-        """A page of the journal, newest first; see `journal_page`."""
-        return journal_page(self._store.journal, process, timeperiod, event, limit, cursor, who)
+        """A page of the journal, newest first; see `journal_page` and `stored_timeperiod`."""
+        if timeperiod is not None:
+            timeperiod = stored_timeperiod(self._deployment, process, timeperiod)
+        journal = self._store.journal
+        return journal_page(journal, process, timeperiod, event, limit, cursor, who, within)
 
     def entries_since(self, seq: int, limit: int) -> list[JournalEntry]:
         """The journal's entries after the number `seq`, oldest first."""
@@ -194,9 +199,10 @@ class Reads:
         state: UnitState | None = None,
         limit: int = 100,
         cursor: str | None = None,
+        within: TimeRange = EVER,
     ) -> Page[UnitOfWork]:
         """A page of units; a process that is no longer declared may still have some."""
-        found, following = self._store.units.find(process, state, limit, cursor)
+        found, following = self._store.units.find(process, state, limit, cursor, within)
         return Page(tuple(found), following)
 
     def unit(self, id_: str) -> UnitOfWork:

@@ -14,7 +14,7 @@ from synergy.errors import InvalidValue
 from synergy.model.box import ObservedProcess
 from synergy.model.job import JobState
 from synergy.model.journal import JournalEntry
-from synergy.timeperiod import Qualifier
+from synergy.timeperiod import Qualifier, parse_hour
 from synergy.timetable.level import Level
 
 SkipCause = Literal["given_up", "acknowledged"]
@@ -127,8 +127,8 @@ class Window:
 
         Raises InvalidValue for an empty window.
         """
-        hour = Qualifier.HOURLY.cast
-        window = Window(hour(first) if first else None, hour(end) if end else None)
+        begin = parse_hour(first) if first else None
+        window = Window(begin, parse_hour(end) if end else None)
         if window.first is not None and window.end is not None and window.end <= window.first:
             raise InvalidValue(f"{first} to {end} is empty: the end is not included")
         return window

@@ -63,10 +63,14 @@ class Qualifier(Enum):
         try:
             return _cast(self, timeperiod)
         except ValueError:
-            raise InvalidValue(
-                f"{timeperiod!r} is not a timeperiod: expected {_FORMAT[self]}, "
-                f"years {_MIN_YEAR} to {_MAX_YEAR}"
-            ) from None
+            raise InvalidValue(self.malformed(timeperiod)) from None
+
+    def malformed(self, text: str) -> str:
+        """Says that a text is no timeperiod, and what was expected."""
+        return (
+            f"{text!r} is not a timeperiod: expected {_FORMAT[self]}, "
+            f"years {_MIN_YEAR} to {_MAX_YEAR}"
+        )
 
     def timeperiod(self, ordinal: int) -> str:
         """The timeperiod of an ordinal."""
@@ -119,10 +123,10 @@ class Qualifier(Enum):
 
 _RANK = {qualifier: rank for rank, qualifier in enumerate(Qualifier)}
 _FORMAT = {
-    Qualifier.HOURLY: "YYYYMMDDHH",
-    Qualifier.DAILY: "YYYYMMDD00",
-    Qualifier.MONTHLY: "YYYYMM0000",
-    Qualifier.YEARLY: "YYYY000000",
+    Qualifier.HOURLY: "YYYYMMDDHH or YYYY-MM-DDTHH",
+    Qualifier.DAILY: "YYYYMMDD00 or YYYY-MM-DD",
+    Qualifier.MONTHLY: "YYYYMM0000 or YYYY-MM",
+    Qualifier.YEARLY: "YYYY000000 or YYYY",
 }
 _NAME = {
     Qualifier.HOURLY: "an hourly",

@@ -22,7 +22,7 @@ from synergy.model.job import (
     bytes_of,
 )
 from synergy.model.process import ManagedProcess
-from synergy.timeperiod import checkpoint, covered
+from synergy.timeperiod import checkpoint, covered, parse_period
 
 _STATES = tuple(JobState)  # by number; quicker than to call the enum
 _PENDING = (JobState.EMBRYO, JobState.IN_PROGRESS, JobState.FINAL_RUN)
@@ -114,16 +114,16 @@ class Level:
         return 0 <= ordinal - self.start < len(self.states)
 
     def ordinal(self, timeperiod: str) -> int:
-        """The ordinal of a timeperiod in the timetable.
+        """The ordinal of a period in the timetable, given as people write it.
 
         Raises InvalidValue if it is not of this qualifier, NotFound if it lies outside.
         """
-        ordinal = self.process.qualifier.parse(timeperiod)
+        ordinal = parse_period(self.process.qualifier, timeperiod)
         if not self.holds(ordinal):
             name = self.process.qualifier.timeperiod
             raise NotFound(
                 "job",
-                f"{self.process.name} {timeperiod}",
+                f"{self.process.name} {name(ordinal)}",
                 f"the timetable of this process holds {name(self.start)} to {name(self.end - 1)}",
             )
         return ordinal

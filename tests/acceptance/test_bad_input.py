@@ -24,7 +24,7 @@ HOURLY = "SiteHourlyAggregator"
 
 MISTAKES = (
     "unknown setting stoer: did you mean store?",
-    "SYNERGY_START_TIMEPERIOD: '2015-05-17' is not a timeperiod",
+    "SYNERGY_START_TIMEPERIOD: '2015-05-17T25' is not a timeperiod",
     "SYNERGY_MX_PORT: 'http': expected a port",
     "process Misspelt: unknown field sorce: did you mean source?",
     "process Weekly: time_qualifier: unknown value 'weekly'",
@@ -44,7 +44,7 @@ def mistaken(homes):
     """Ten mistakes in the context, three in the settings."""
     return homes(
         stoer="x",
-        start_timeperiod="2015-05-17",
+        start_timeperiod="2015-05-17T25",
         mx_port="http",
         context="tests.acceptance.deployments.mistaken",
     )

@@ -17,7 +17,7 @@ FUNCTION_LINES = 40
 # Numbers of exceptions; a change that removes one lowers its number.
 LARGE_TEST_MODULES = 18
 NOQA = 28
-FORMATTED_BY_HAND = 316
+FORMATTED_BY_HAND = 315
 
 
 @cache

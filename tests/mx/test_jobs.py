@@ -80,6 +80,15 @@ def test_the_next_page_begins_after_the_last_although_jobs_changed(world, client
     assert named(second) == "Hour 2015051705, Hour 2015051706"
 
 
+def test_periods_may_be_written_as_dates(client):
+    assert named(client.read("jobs?process=Hour&from=2015-05-17T23&to=2015-05-18%2001:00Z")) == (
+        "Hour 2015051723, Hour 2015051800"
+    )
+    assert client.read("jobs/Day/2015-05-17")["job"]["timeperiod"] == "2015051700"
+    assert client.read("jobs/Hour/2015-05-17T03:00Z/why")["timeperiod"] == "2015051703"
+    assert "/jobs/Day/2015051800" in client.page("/jobs/Day/2015-05-17")
+
+
 @pytest.mark.parametrize(
     ("path", "status"),
     [
@@ -100,6 +109,8 @@ def test_the_next_page_begins_after_the_last_although_jobs_changed(world, client
                 ("Day/2015051703", 422),
                 ("Hour/2015051799", 422),
                 ("Hour/yesterday", 422),
+                ("Hour/2015-05-17", 422),
+                ("Day/2015-05-17T03", 422),
             )
         ),
     ],

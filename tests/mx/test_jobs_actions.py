@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from synergy.commands.bulk import BulkRequest, BulkVerb, Range
 from synergy.model.job import JobState
 from synergy.mx.api import jobs as module
 from tests.mx.timetable_kit import NOON, START, hours_days_and_client, move, started
@@ -66,6 +67,28 @@ def test_jobs_may_be_named_one_by_one(done, client):
     jobs = [{"process": process, "timeperiod": timeperiod} for process, timeperiod in named]
     answer = client.act("jobs/reprocess", {"jobs": jobs})
     assert (touched(answer), answer["count"]) == (hours(3) | DAYS, 3)
+
+
+def test_periods_of_a_request_are_understood_generously(done, client):
+    def periods(body):
+        answer = client.act("jobs/reprocess", {**body, "dry_run": True})
+        return {job["timeperiod"] for job in answer["touched"] if job["process"] == "Hour"}
+
+    day = {at for _, at in hours(*range(24))}
+    assert periods({"process": "Hour", "from": "2015-05-17", "to": "2015-05-18"}) == day
+    assert periods({"process": "Hour", "from": "2015-05-17"}) == day
+    three = {"process": "Hour", "timeperiod": "2015-05-17T03:00Z"}
+    assert periods({"jobs": [three]}) == {"2015051703"}
+    client.act("jobs/reprocess", {"jobs": [{**three, "timeperiod": "2015-05-17"}]}, 422)
+    client.act("jobs/reprocess", {"process": "Day", "from": "2015-05-17T03"}, 422)
+
+
+def test_an_operation_keeps_canonical_timeperiods(done):
+    deployment = done.deployment
+    named = BulkRequest.of_jobs(deployment, BulkVerb.SKIP, [("Hour", "2015-05-17T03"), ("No", "x")])
+    assert named.ranges == (Range("Hour", "2015051703", "2015051703"), Range("No", "x", "x"))
+    ranged = BulkRequest.of_range(deployment, BulkVerb.SKIP, "Hour", "2015-05-17", "2015-05-18")
+    assert ranged.ranges == (Range("Hour", "2015051700", "2015051723"),)
 
 
 def test_a_skip_takes_what_is_unfinished(world, client):

@@ -87,6 +87,15 @@ def test_entries_are_found_by_process_job_and_event(world, client):
     assert read(client, "process=Nobody") == {"items": [], "next": None}
 
 
+def test_the_timeperiod_of_a_job_may_be_written_as_a_date(world, client):
+    write(world, ("job.noop", "Sitehourly", HOUR), ("job.noop", "Sitehourly", "2015051712"))
+    assert seqs(read(client, "process=Sitehourly&timeperiod=2015-05-17T11")) == [1]
+    found = client.get(f"{AT}?process=Sitehourly&timeperiod=2015-05-17")
+    assert "2015-05-17T00 (2015051700)" in found.json()["detail"]
+    found = client.get(f"{AT}?process=Former&timeperiod=2015-05-17T11")
+    assert "YYYYMMDDHH of a former job, or YYYYMMDDHHmmSS of a run" in found.json()["detail"]
+
+
 def test_an_empty_event_means_every_event_also_beside_an_author(world, client):
     world.store.journal.append([an_entry("job.skipped", who="vera (mx)"), an_entry("job.noop")])
     assert seqs(read(client, "event=&who=vera")) == [1]

@@ -107,7 +107,7 @@ def test_the_page_of_an_unknown_unit_says_so(client, path):
 
 @pytest.mark.parametrize(
     "path",
-    ["/units?state=odd", "/units?cursor=x", "/journal?cursor=-1", "/journal?timeperiod=2015",
+    ["/units?state=odd", "/units?cursor=x", "/journal?cursor=-1", "/journal?process=A&timeperiod=x",
      "/events?type=ODD", "/events?cursor=x", "/queues?cursor=x", "/units?process=" + "x" * 201],
 )  # fmt: skip
 def test_a_list_with_an_invalid_filter_is_refused(client, path):

@@ -98,7 +98,9 @@ def test_a_dry_run_in_the_wrong_place_creates_nothing(attack):
 
 def test_a_page_shows_what_it_refuses(client):
     text = client.page("/units?states=invalid", 422)
-    assert "Query.states: unknown parameter: this address takes cursor, process, state" in text
+    assert (
+        "Query.states: unknown parameter: this address takes cursor, from, process, state" in text
+    )
 
 
 def test_everything_that_pages_link_to_is_accepted(attack):
@@ -113,7 +115,8 @@ def test_everything_that_pages_link_to_is_accepted(attack):
             if answer.headers["content-type"].startswith("text/html"):
                 waiting += targets(Page(answer.text), address)
     assert {("jobs", 3, "part"), ("timetable", 2, "at table"), ("audit", 1, "fresh")} <= met
-    assert {("journal", 1, "event process timeperiod who"), ("units", 3, "level q")} <= met
+    filters = "event from process timeperiod to who zone"
+    assert {("journal", 1, filters), ("units", 3, "level q")} <= met
 
 
 def shape(address):

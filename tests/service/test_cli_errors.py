@@ -120,7 +120,7 @@ timetable why SiteHourlyAggregator 2099051700
 NO_PERIODS = """
 report site_daily --from PERIOD --to PERIOD
 report site_daily --from yesterday
-timetable extend --from 2015
+timetable extend --from 201505
 timetable extend --from 2015051732
 timetable extend --from soon
 timetable reprocess SiteDailyAggregator 0001010100..9999010100
@@ -128,7 +128,7 @@ timetable reprocess SiteDailyAggregator 20150517
 timetable reprocess SiteDailyAggregator PERIOD..
 timetable reprocess SiteDailyAggregator PERIOD..2015051700
 timetable reprocess SiteDailyAggregator PERIOD..PERIOD
-timetable show --from 2015
+timetable show --from 201505
 timetable show --from PERIOD --to PERIOD
 timetable skip SiteHourlyAggregator 2015051724
 timetable wait SiteDailyAggregator 20150517

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from synergy.cli import exits
 from synergy.model.job import JobChange, JobState
 from synergy.model.unit_of_work import UnitState
 from tests.service.cli_timetable_kit import DAY, HOUR, PERIOD, failing
@@ -86,6 +87,30 @@ def test_a_range_is_half_open(commands, with_data):
     assert hours == ["2015051703", "2015051704", "2015051705"]
 
 
+def test_periods_are_understood_generously_and_printed_canonically(commands, with_data):
+    def hours(written):
+        done = commands.json("timetable", "reprocess", HOUR, written, "--dry-run")
+        return [t["timeperiod"] for t in done["touched"] if t["process"] == HOUR]
+
+    assert hours("2015-05-17T03..2015-05-17 05:00Z") == ["2015051703", "2015051704"]
+    assert hours("2015-05-17") == hours("2015-05-17..2015-05-18") == hours("2015051700..2015051800")
+    assert len(hours("2015-05-17")) == 24
+    window = ("--from", "2015-05-17T03", "--to", "2015-05-17T04")
+    shown = commands.json("timetable", "show", "site", *window)["trees"][0]["processes"]
+    assert [job["timeperiod"] for job in shown[-1]["jobs"]] == ["2015051703"]
+    for verb in ("why", "wait"):
+        found = commands.json("timetable", verb, DAY, "2015-05-17")
+        assert found["timeperiod"] == "2015051700"
+
+
+def test_a_period_that_does_not_fit_is_refused_with_one_that_does(commands, with_data):
+    for argv in (("why", DAY), ("wait", DAY), ("reprocess", DAY)):
+        assert commands.run("timetable", *argv, "2015-05-17T10") == exits.USAGE
+        assert "2015-05-17 (2015051700)" in commands.text
+    assert commands.run("timetable", "why", HOUR, "2015-05-17") == exits.USAGE
+    assert "2015-05-17T00 (2015051700)" in commands.text
+
+
 def test_skip_lists_every_job_that_it_gives_up(commands, deployed):
     deployed.write("single_session", PERIOD, 5)
     deployed.schedule()
@@ -99,7 +124,7 @@ def test_skip_lists_every_job_that_it_gives_up(commands, deployed):
 
 def test_extend_moves_the_first_hour(commands, deployed):
     deployed.schedule()
-    argv = ("timetable", "extend", "--from", "2015051612")
+    argv = ("timetable", "extend", "--from", "2015-05-16T12:00Z")
     output = commands.json(*argv, "--dry-run")
     assert output == {"before": "2015051700", "after": "2015051612", "dry_run": True}
     assert commands.json("timetable", "show", "site")["trees"][0]["processes"][3]["first"] == (

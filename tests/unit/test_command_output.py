@@ -14,9 +14,7 @@ import pytest
 from synergy import errors
 from synergy.cli import exits, output
 from synergy.cli.main import main
-from synergy.cli.ranges import parse_range, timeperiods
 from synergy.cli.services import confirm
-from synergy.timeperiod import Qualifier
 
 # Output
 
@@ -150,30 +148,3 @@ def test_progress_is_shown_only_on_a_terminal(capsys: pytest.CaptureFixture[str]
     with output.Progress("lines") as line:
         line.show(5)
     assert capsys.readouterr().err == ""
-
-
-# Ranges
-
-
-@pytest.mark.parametrize(
-    ("qualifier", "text", "expected"),
-    [
-        (Qualifier.HOURLY, "2026112122..2026112201", ("2026112122", "2026112201")),
-        (Qualifier.HOURLY, "2026112123", ("2026112123", "2026112200")),
-        (Qualifier.DAILY, "2026022800 .. 2026030100", ("2026022800", "2026030100")),
-        (Qualifier.MONTHLY, "2026120000", ("2026120000", "2027010000")),
-        (Qualifier.YEARLY, "2015000000..2027000000", ("2015000000", "2027000000")),
-    ],
-)
-def test_ranges_are_half_open(qualifier: Qualifier, text: str, expected: tuple[str, str]) -> None:
-    assert timeperiods(qualifier, text) == expected
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["", "..", "2026112100..", "..2026112100", "2026112100..2026112100", "2026112200..2026112100",
-     "2026112100...2026112200", "2026112100-2026112200", "2026110000..2026112200"],
-)  # fmt: skip
-def test_invalid_ranges_are_refused(text: str) -> None:
-    with pytest.raises(errors.InvalidValue):
-        parse_range(Qualifier.HOURLY, text)

@@ -9,7 +9,7 @@ from synergy.errors import InvalidValue, NotFound
 from synergy.model.process import Deployment
 from synergy.storage.collection_rows import for_people
 from synergy.storage.protocol import Documents
-from synergy.timeperiod import Qualifier
+from synergy.timeperiod import Qualifier, parse_hour
 
 Row = Mapping[str, Any]
 
@@ -55,7 +55,7 @@ def _bound(period: str) -> str:
     """The smallest timeperiod, of any qualifier, whose period begins when `period` does."""
     if not period:
         return ""
-    begin = Qualifier.HOURLY.start(Qualifier.HOURLY.cast(period))
+    begin = Qualifier.HOURLY.start(parse_hour(period))
     for qualifier in reversed(Qualifier):
         ordinal = qualifier.at(begin)
         if qualifier.start(ordinal) == begin:

@@ -17,6 +17,7 @@ from synergy.mx.bodies import WHOLE, Action, Cursor, Limit, Page
 from synergy.mx.problems import errors
 from synergy.mx.routing import Router
 from synergy.mx.services import ServicesDep
+from synergy.mx.times import TimesDep
 from synergy.queries.schedules.event_effects import Effects, RecordedEvent
 
 router = Router("events")
@@ -95,9 +96,15 @@ class EventResult(BaseModel):
 
 
 @router.get("/events", response_model=Page[EventView], responses=errors(422))
-def list_events(services: ServicesDep, _: Viewer, limit: Limit = 100, cursor: Cursor = None) -> Any:
-    """Events, newest first."""
-    found = services.schedules.events(limit, cursor)
+def list_events(
+    services: ServicesDep,
+    _: Viewer,
+    times: TimesDep,
+    limit: Limit = 100,
+    cursor: Cursor = None,
+) -> Any:
+    """Events, newest first; `from` and `to` limit the time when they were received (`at`)."""
+    found = services.schedules.events(limit, cursor, within=times.within)
     return {"items": list(map(EventView.of, found.items)), "next": found.next}
 
 

@@ -10,14 +10,15 @@ from fastapi import Depends, Path, Query
 from pydantic import BaseModel, Field
 
 from synergy.commands import jobs
-from synergy.commands.bulk import BulkRequest, BulkVerb, Range
+from synergy.commands.bulk import BulkRequest, BulkVerb
 from synergy.errors import InvalidValue
 from synergy.model.job import JobState
 from synergy.mx.access import Operator, Person, Viewer
 from synergy.mx.api.operations import ACCEPTED, LONG_JOBS, Prefer, accepted, is_to_be_async
 from synergy.mx.api.trees import Word
 from synergy.mx.bodies import (
-    TIMEPERIOD,
+    LONGEST_PERIOD,
+    PERIOD,
     TIMEPERIOD_SCHEMA,
     Action,
     Body,
@@ -50,7 +51,8 @@ InState = Annotated[
 ]
 Name = Annotated[str, Field(max_length=200, description="the name of a managed process")]
 Period = Annotated[
-    str, Field(pattern=TIMEPERIOD, description="YYYYMMDDHH", json_schema_extra=TIMEPERIOD_SCHEMA)
+    str,
+    Field(max_length=LONGEST_PERIOD, description=PERIOD, json_schema_extra=TIMEPERIOD_SCHEMA),
 ]
 
 
@@ -127,7 +129,11 @@ class TouchedJobs(Touched[TouchedJob]):
 
 
 class JobsInRange(Action):
-    """The jobs of a process from `from` to before `to`; without `to`, the one at `from`."""
+    """The jobs of a process from `from` to before `to`; without `to`, those of `from`.
+
+    Both may be coarser than the process: a day of an hourly process begins with its first hour, and
+    without `to` it stands for all of its hours.
+    """
 
     process: Name
     from_: Period = Field(alias="from")
@@ -149,9 +155,9 @@ class NamedJobs(Action):
 
     jobs: list[NamedJob] = Field(min_length=1, max_length=MOST_LISTED)
 
-    def request(self, verb: BulkVerb, _services: Services) -> BulkRequest:
-        ranges = (Range(job.process, job.timeperiod, job.timeperiod) for job in self.jobs)
-        return BulkRequest(verb, tuple(ranges))
+    def request(self, verb: BulkVerb, services: Services) -> BulkRequest:
+        named = ((job.process, job.timeperiod) for job in self.jobs)
+        return BulkRequest.of_jobs(services.deployment, verb, named)
 
 
 SomeJobs = JobsInRange | NamedJobs

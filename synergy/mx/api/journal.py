@@ -8,9 +8,11 @@ from fastapi import Query
 
 from synergy.model.journal import JournalEntry
 from synergy.mx.access import Viewer
-from synergy.mx.bodies import Cursor, Limit, Page
+from synergy.mx.bodies import LONGEST_PERIOD, PERIOD, Cursor, Limit, Page
+from synergy.mx.problems import errors
 from synergy.mx.routing import Router
 from synergy.mx.services import ServicesDep
+from synergy.mx.times import TimesDep
 
 router = Router("journal")
 
@@ -19,7 +21,11 @@ Process = Annotated[
 ]
 Timeperiod = Annotated[
     str | None,
-    Query(pattern=r"^([0-9]{10}|[0-9]{14})$", description="with `process`: one job, or run"),
+    Query(
+        min_length=1,
+        max_length=LONGEST_PERIOD,
+        description=f"with `process`: one job ({PERIOD}), or run (YYYYMMDDHHmmSS)",
+    ),
 ]
 Event = Annotated[
     str | None,
@@ -30,10 +36,11 @@ Who = Annotated[
 ]
 
 
-@router.get("/journal", response_model=Page[JournalEntry])
+@router.get("/journal", response_model=Page[JournalEntry], responses=errors(422))
 def list_entries(
     services: ServicesDep,
     _: Viewer,
+    times: TimesDep,
     process: Process = None,
     timeperiod: Timeperiod = None,
     event: Event = None,
@@ -41,8 +48,8 @@ def list_entries(
     limit: Limit = 100,
     cursor: Cursor = None,
 ) -> Any:
-    """Entries, newest first.
+    """Entries, newest first; `from` and `to` limit the time when they were written.
 
     A page of a rare event may be short or empty, and still have a next one.
     """
-    return services.reads.journal(process, timeperiod, event, limit, cursor, who)
+    return services.reads.journal(process, timeperiod, event, limit, cursor, who, times.within)

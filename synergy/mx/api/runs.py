@@ -15,6 +15,7 @@ from synergy.mx.bodies import Action, Cursor, Limit, Page, Touched
 from synergy.mx.problems import errors
 from synergy.mx.routing import Router
 from synergy.mx.services import ServicesDep
+from synergy.mx.times import TimesDep
 from synergy.queries.schedules.views import RunDetail, RunView
 
 router = Router("runs")
@@ -57,24 +58,30 @@ class Replay(Action):
 def list_runs(
     services: ServicesDep,
     _: Viewer,
+    times: TimesDep,
     schedule: OfSchedule = None,
     state: State = None,
     limit: Limit = 100,
     cursor: Cursor = None,
 ) -> Any:
-    """Runs of all schedules, newest first."""
-    return services.schedules.runs(schedule, state, limit, cursor)
+    """Runs of all schedules, newest first; `from` and `to` limit the time of their creation."""
+    return services.schedules.runs(schedule, state, limit, cursor, times.within)
 
 
 @router.get("/runs/dead", response_model=Page[RunView], responses=errors(422))
 def list_dead_runs(
-    services: ServicesDep, _: Viewer, limit: Limit = 100, cursor: Cursor = None
+    services: ServicesDep,
+    _: Viewer,
+    times: TimesDep,
+    limit: Limit = 100,
+    cursor: Cursor = None,
 ) -> Any:
     """Runs that have failed and were not launched again, newest first.
 
-    A page may be shorter than `limit` and have a next one.
+    `from` and `to` limit the time of their creation. A page may be shorter than `limit` and have a
+    next one.
     """
-    return services.schedules.dead_page(limit, cursor)
+    return services.schedules.dead_page(limit, cursor, within=times.within)
 
 
 @router.post("/runs/replay", response_model=Touched[TouchedRun], responses=errors(404, 422))

@@ -10,8 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from synergy.mx.access import Admin, Viewer
 from synergy.mx.bodies import (
+    LONGEST_PERIOD,
     MOST,
-    TIMEPERIOD,
+    PERIOD,
     TIMEPERIOD_SCHEMA,
     Action,
     Cursor,
@@ -29,6 +30,7 @@ from synergy.mx.services import ServicesDep
 from synergy.mx.tree_body import body_of, processes_of
 from synergy.queries.timetable.tree_states import TreeProgress
 from synergy.queries.views import Window
+from synergy.timeperiod import Qualifier, parse_hour
 
 router = Router("trees")
 
@@ -125,8 +127,8 @@ class Extend(Action):
 
     from_: str = Field(
         alias="from",
-        pattern=TIMEPERIOD,
-        description="YYYYMMDDHH, an hour",
+        max_length=LONGEST_PERIOD,
+        description=f"begins with this period: {PERIOD}",
         json_schema_extra=TIMEPERIOD_SCHEMA,
     )
 
@@ -137,8 +139,8 @@ def extend_timetable(admin: Admin, services: ServicesDep, body: Extend) -> Touch
 
     Jobs that cover more because of that are started over, with all jobs made from them.
     """
-    actor = admin.actor(body.reason)
+    start = Qualifier.HOURLY.timeperiod(parse_hour(body.from_))
     before = services.timetable_commands.extend(
-        body.from_, actor, services.now, dry_run=body.dry_run
+        start, admin.actor(body.reason), services.now, dry_run=body.dry_run
     )
-    return Touched(dry_run=body.dry_run, touched=[Extended(before=before, after=body.from_)])
+    return Touched(dry_run=body.dry_run, touched=[Extended(before=before, after=start)])

@@ -18,6 +18,7 @@ from synergy.mx.bodies import Action, Cursor, Limit, Page, Touched
 from synergy.mx.problems import errors
 from synergy.mx.routing import Router
 from synergy.mx.services import Services, ServicesDep
+from synergy.mx.times import TimesDep
 from synergy.queries.logs import lines
 from synergy.queries.logs.lines import LogSlice, Matches
 from synergy.queries.logs.unit_logs import UnitLog
@@ -90,13 +91,14 @@ class TouchedUnit(BaseModel):
 def list_units(
     services: ServicesDep,
     _: Viewer,
+    times: TimesDep,
     process: OfProcess = None,
     state: State = None,
     limit: Limit = 100,
     cursor: Cursor = None,
 ) -> Any:
-    """Units, newest first."""
-    page = services.reads.units(process, state, limit, cursor)
+    """Units, newest first; `from` and `to` limit the time of their creation."""
+    page = services.reads.units(process, state, limit, cursor, times.within)
     return {"items": list(map(UnitView.of, page.items)), "next": page.next}
 
 

@@ -15,6 +15,7 @@ from synergy.mx.pages.addresses import list_links
 from synergy.mx.pages.render import page
 from synergy.mx.routing import Router
 from synergy.mx.services import Services, ServicesDep
+from synergy.mx.times import TimesDep
 from synergy.queries.schedules.event_effects import RecordedEvent, causes
 
 router = Router()
@@ -31,14 +32,15 @@ def show_events(
     request: Request,
     services: ServicesDep,
     person: Viewer,
+    times: TimesDep,
     kind: Kind = "",
     text: Text = "",
     cursor: Cursor = None,
 ) -> HTMLResponse:
     """Events, newest first, each with the runs that it caused."""
-    found = services.schedules.events(PAGE, cursor or None, kind, text)
+    found = services.schedules.events(PAGE, cursor or None, kind, text, times.within)
     runs, is_decided = _effects(services, found.items)
-    filters = {"type": kind, "q": text}
+    filters = {"type": kind, "q": text, **times.filters}
     return page(
         request,
         "events.html",

@@ -9,12 +9,13 @@ from fastapi.responses import HTMLResponse
 
 from synergy.model.journal import JournalEntry
 from synergy.mx.access import Viewer
-from synergy.mx.bodies import Cursor
+from synergy.mx.bodies import LONGEST_PERIOD, Cursor
 from synergy.mx.pages.addresses import list_links
 from synergy.mx.pages.journal_rows import journal_rows
 from synergy.mx.pages.render import page
 from synergy.mx.routing import Router
 from synergy.mx.services import ServicesDep
+from synergy.mx.times import TimesDep
 from synergy.queries.page import Page
 
 router = Router()
@@ -22,7 +23,7 @@ router = Router()
 PAGE = 100  # entries on a page
 
 Name = Annotated[str, Query(max_length=200)]
-Period = Annotated[str, Query(pattern="^([0-9]{10}|[0-9]{14})?$")]
+Period = Annotated[str, Query(max_length=LONGEST_PERIOD)]
 
 
 @router.get("/journal")
@@ -30,6 +31,7 @@ def show_journal(
     request: Request,
     services: ServicesDep,
     _: Viewer,
+    times: TimesDep,
     process: Name = "",
     timeperiod: Period = "",
     event: Name = "",
@@ -38,10 +40,17 @@ def show_journal(
 ) -> HTMLResponse:
     """A page of entries; a timeperiod without a process finds nothing."""
     filters = {"process": process, "timeperiod": timeperiod, "event": event, "who": who}
+    filters |= times.filters
     found: Page[JournalEntry] = Page((), None)
     if process or not timeperiod:
         found = services.reads.journal(
-            process or None, timeperiod or None, event or None, PAGE, cursor or None, who or None
+            process or None,
+            timeperiod or None,
+            event or None,
+            PAGE,
+            cursor or None,
+            who or None,
+            times.within,
         )
     return page(
         request,

@@ -11,6 +11,7 @@ from fastapi import Query, Request, Response
 
 from synergy.errors import NotFound
 from synergy.model.schedule import RunState
+from synergy.model.time_range import TimeRange
 from synergy.mx.access import Viewer
 from synergy.mx.bodies import Cursor
 from synergy.mx.pages.addresses import list_links
@@ -18,6 +19,7 @@ from synergy.mx.pages.render import page
 from synergy.mx.pages.schedules import DEAD as COUNTED
 from synergy.mx.routing import Router
 from synergy.mx.services import Services, ServicesDep
+from synergy.mx.times import TimesDep
 from synergy.queries.schedules.views import RunDetail, RunView
 
 router = Router()
@@ -37,17 +39,20 @@ def list_runs(
     request: Request,
     services: ServicesDep,
     _: Viewer,
+    times: TimesDep,
     schedule: OfSchedule = "",
     state: State = "",
     cursor: Cursor = None,
 ) -> Response:
     """Runs, newest first; `dead` are failed runs that were not launched again."""
-    runs, following = _runs(services, schedule, state, cursor)
+    runs, following = _runs(services, schedule, state, cursor, times.within)
+    filters = {"schedule": schedule, "state": state, **times.filters}
     return page(
         request,
         "runs.html",
         runs=runs,
-        **list_links("/runs", cursor, following, schedule=schedule, state=state),
+        filters=filters,
+        **list_links("/runs", cursor, following, **filters),
         of=schedule,
         state=state,
         states=STATES,
@@ -70,14 +75,15 @@ def show_run(request: Request, services: ServicesDep, person: Viewer, id: str) -
 
 
 def _runs(
-    services: Services, schedule: str, state: str, cursor: str | None
+    services: Services, schedule: str, state: str, cursor: str | None, within: TimeRange
 ) -> tuple[list[RunView], str | None]:
     of = schedule or None
     if state == DEAD:
-        dead = services.schedules.dead_page(PAGE, cursor, of)
+        dead = services.schedules.dead_page(PAGE, cursor, of, within)
         return list(dead.items), dead.next
     try:
-        found = services.schedules.runs(of, RunState(state) if state else None, PAGE, cursor)
+        wanted = RunState(state) if state else None
+        found = services.schedules.runs(of, wanted, PAGE, cursor, within)
     except NotFound:  # nothing matches an unknown schedule
         return [], None
     return list(found.items), found.next

@@ -9,10 +9,11 @@ from typing import Annotated
 from fastapi import Query, Request
 from fastapi.responses import HTMLResponse
 
-from synergy.errors import InvalidValue, NotFound, Refused
+from synergy.errors import NotFound, Refused
 from synergy.model.job import JobState
 from synergy.model.process import Tree
 from synergy.mx.access import Viewer
+from synergy.mx.bodies import LONGEST_PERIOD, PERIOD
 from synergy.mx.pages.render import island, page
 from synergy.mx.routing import Router
 from synergy.mx.services import Services, ServicesDep
@@ -21,7 +22,7 @@ from synergy.queries.timetable.calendar import calendar
 from synergy.queries.timetable.tree_overview import overview
 from synergy.queries.timetable.tree_states import TreeProgress, tree_states
 from synergy.queries.views import Window
-from synergy.timeperiod import Qualifier
+from synergy.timeperiod import Qualifier, parse_hour
 
 router = Router()
 
@@ -50,7 +51,7 @@ MODULES = (
 
 At = Annotated[
     str | None,
-    Query(max_length=16, description="the first period: 2026, 2026-11, 2026112103"),
+    Query(max_length=LONGEST_PERIOD, description=f"the first period: {PERIOD}"),
 ]
 AsTable = Annotated[bool, Query(description="as a table, which needs no script")]
 
@@ -153,12 +154,11 @@ def _row(services: Services, tree: TreeProgress) -> TreeRow:
 
 
 def _timeperiod(typed: str | None) -> str | None:
-    """A timeperiod from user input: 2026, 2026-11, 2026-11-21 or all ten digits."""
-    if not typed:
+    """The hour with which a period begins that was given by a user; None without one.
+
+    A calendar can only be looked at, so the zeros at the end of a timeperiod may be left out.
+    """
+    if not typed or not typed.strip():
         return None
-    digits = "".join(part for part in typed if part not in "-: T")
-    if not digits.isdigit() or len(digits) not in (4, 6, 8, 10):
-        raise InvalidValue(f"{typed!r} is no timeperiod: write 2026, 2026-11 or 2026112103")
-    named = digits.ljust(10, "0")
-    Qualifier.HOURLY.cast(named)  # raises InvalidValue if there is no such month, day or hour
-    return named
+    is_short = typed.isdigit() and len(typed) in (6, 8)
+    return Qualifier.HOURLY.timeperiod(parse_hour(typed.ljust(10, "0") if is_short else typed))

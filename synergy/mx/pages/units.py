@@ -18,6 +18,7 @@ from synergy.mx.pages.logs import ToLook, log_page
 from synergy.mx.pages.render import page, segment
 from synergy.mx.routing import Router
 from synergy.mx.services import Services, ServicesDep
+from synergy.mx.times import TimesDep
 from synergy.queries.logs import lines
 
 router = Router()
@@ -35,14 +36,15 @@ def list_units(
     request: Request,
     services: ServicesDep,
     _: Viewer,
+    times: TimesDep,
     process: Process = "",
     state: State = "",
     cursor: Cursor = None,
 ) -> HTMLResponse:
     """Units, newest first."""
-    filters = {"process": process, "state": state}
+    filters = {"process": process, "state": state, **times.filters}
     wanted = UnitState(state) if state else None
-    found = services.reads.units(process or None, wanted, PAGE, cursor or None)
+    found = services.reads.units(process or None, wanted, PAGE, cursor or None, times.within)
     declared = services.deployment.processes
     return page(
         request,

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 
 from synergy.clock import Clock
 from synergy.delivery.definition_checks import known
 from synergy.model.process import Deployment
 from synergy.model.schedule import Event, RunState, Schedule
+from synergy.model.time_range import EVER, TimeRange
 from synergy.queries.page import Page, searched
 from synergy.queries.schedules.event_effects import Effects, RecordedEvent, effects
 from synergy.queries.schedules.listing import failing, matching
@@ -120,9 +122,10 @@ class ScheduleReads:
         state: RunState | None = None,
         limit: int = 100,
         cursor: str | None = None,
+        within: TimeRange = EVER,
     ) -> Page[RunView]:
         """A page of runs; a schedule that was removed may still have some. Raises NotFound."""
-        found, following = self._store.runs.find(schedule, state, limit, cursor)
+        found, following = self._store.runs.find(schedule, state, limit, cursor, within)
         if schedule is not None and not found:
             refuse_unknown(self._store, schedule)
         return Page(tuple(map(run_view, found)), following)
@@ -149,14 +152,18 @@ class ScheduleReads:
         return pending_page(self._store, schedule, self._clock.now(), limit, cursor)
 
     def dead_page(
-        self, limit: int, cursor: str | None = None, schedule: str | None = None
+        self,
+        limit: int,
+        cursor: str | None = None,
+        schedule: str | None = None,
+        within: TimeRange = EVER,
     ) -> Page[RunView]:
         """A page of failed runs, of a schedule or of all, newest first.
 
         Runs that were launched again are left out; a page with a next one may have fewer than
         `limit`. Raises InvalidValue for an invalid cursor.
         """
-        found, following = failed_page(self._store, schedule, limit, cursor)
+        found, following = failed_page(self._store, schedule, limit, cursor, within)
         return Page(tuple(map(run_view, found)), following)
 
     def dead(self, limit: int = 100) -> list[RunView]:
@@ -191,13 +198,18 @@ class ScheduleReads:
         return effects(self._store, recorded, wait)
 
     def events(
-        self, limit: int = 100, cursor: str | None = None, type_: str = "", text: str = ""
+        self,
+        limit: int = 100,
+        cursor: str | None = None,
+        type_: str = "",
+        text: str = "",
+        within: TimeRange = EVER,
     ) -> Page[Event]:
         """A page of events, newest first; of a type, and with a text in resource or id, if given.
 
         Neither has an index; see `searched`.
         """
-        read, words = self._store.events.find, text.lower()
+        read, words = partial(self._store.events.find, within=within), text.lower()
 
         def is_wanted(event: Event) -> bool:
             names = (event.resource.lower(), event.id.lower())

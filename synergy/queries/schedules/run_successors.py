@@ -14,6 +14,7 @@ from datetime import datetime
 from synergy.lifecycle.legal_moves import RunMove
 from synergy.lifecycle.state_changes import advance
 from synergy.model.schedule import Run, RunKind, RunState, run_id
+from synergy.model.time_range import EVER, TimeRange
 from synergy.storage.protocol import StoreView
 
 PAGE = 500  # runs that are read, or launched again, in one step
@@ -39,14 +40,18 @@ def failed_runs(store: StoreView, schedule: str | None = None, limit: int = PAGE
 
 
 def failed_page(
-    store: StoreView, schedule: str | None, limit: int, cursor: str | None = None
+    store: StoreView,
+    schedule: str | None,
+    limit: int,
+    cursor: str | None = None,
+    within: TimeRange = EVER,
 ) -> tuple[list[Run], str | None]:
     """A page of failed runs that were not launched again, and the cursor of the next or None.
 
     A page with a next one is not empty.
     """
     while True:
-        page, cursor = store.runs.find(schedule, RunState.FAILED, limit, cursor)
+        page, cursor = store.runs.find(schedule, RunState.FAILED, limit, cursor, within)
         repeated = successors(store, page)
         found = [run for run in page if successor_id(run) not in repeated]
         if found or cursor is None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from difflib import get_close_matches
 
 from synergy.errors import InvalidValue
@@ -98,10 +98,11 @@ def readable_duration(value: timedelta) -> str:
     return "".join([*words, *([f"{rest:g}s"] if rest or not words else [])])
 
 
-def instant(value: object) -> datetime:
+def instant(value: object, zone: tzinfo = UTC) -> datetime:
     """An instant in UTC, from a text such as '2026-11-22T00:00:00Z' or from a date.
 
-    `T`, fraction, `Z` and the time of day may be missing; an instant without an offset is UTC.
+    `T`, fraction, `Z` and the time of day may be missing; an instant without an offset is in
+    `zone`.
     """
     try:
         found = _instant(value)
@@ -109,7 +110,7 @@ def instant(value: object) -> datetime:
             raise InvalidValue(
                 f"expected an instant such as '2026-11-22T00:00:00Z', not {shown(value)}"
             )
-        read = (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
+        read = (found if found.tzinfo else found.replace(tzinfo=zone)).astimezone(UTC)
     except (ValueError, OverflowError):
         raise InvalidValue(f"there is no such instant as {shown(value)}") from None
     _check_year(read.year)
@@ -177,7 +178,7 @@ def _instant(value: object) -> datetime | None:
     if isinstance(value, datetime):
         return value
     if isinstance(value, date):  # as YAML reads 2026-11-22 without quotes
-        return datetime(value.year, value.month, value.day, tzinfo=UTC)
+        return datetime.combine(value, time.min)
     found = _INSTANT.fullmatch(value.strip()) if isinstance(value, str) else None
     if found is None:
         return None
@@ -185,4 +186,4 @@ def _instant(value: object) -> datetime | None:
     if fraction and (clock is None or len(clock) == 5):
         return None  # a fraction of a minute
     micros = f".{fraction[:6]:0<6}" if fraction else ""
-    return datetime.fromisoformat(f"{day}T{clock or '00:00'}{micros}{(zone or 'Z').upper()}")
+    return datetime.fromisoformat(f"{day}T{clock or '00:00'}{micros}{(zone or '').upper()}")

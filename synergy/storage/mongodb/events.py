@@ -7,9 +7,10 @@ from datetime import datetime
 from itertools import takewhile
 
 from synergy.model.schedule import Event
+from synergy.model.time_range import EVER, TimeRange
 from synergy.storage.instants import micros
 from synergy.storage.mongodb.database import Database, Doc, first
-from synergy.storage.mongodb.numbered_documents import NumberedCollection
+from synergy.storage.mongodb.numbered_documents import NumberedCollection, within_times
 from synergy.storage.mongodb.sequence import extend, newest
 from synergy.storage.stored_fields import EVENT
 
@@ -38,8 +39,10 @@ class MongoEvents:
     def since(self, seq: int, limit: int) -> list[Event]:
         return self._events.find({"_id": {"$gt": seq}}, 1, limit)
 
-    def find(self, limit: int = 100, cursor: str | None = None) -> tuple[list[Event], str | None]:
-        return self._events.page({}, limit, cursor)
+    def find(
+        self, limit: int = 100, cursor: str | None = None, within: TimeRange = EVER
+    ) -> tuple[list[Event], str | None]:
+        return self._events.page(within_times("at", within), limit, cursor)
 
     def last_seq(self) -> int:
         with self._database.calling():

@@ -16,9 +16,10 @@ from itertools import takewhile
 from typing import Any
 
 from synergy.model.journal import JournalEntry
+from synergy.model.time_range import EVER, TimeRange
 from synergy.storage.instants import micros
 from synergy.storage.mongodb.database import Database, Doc, first
-from synergy.storage.mongodb.numbered_documents import NumberedCollection
+from synergy.storage.mongodb.numbered_documents import NumberedCollection, within_times
 from synergy.storage.mongodb.sequence import extend, newest
 from synergy.storage.stored_fields import ENTRY
 
@@ -87,16 +88,27 @@ class MongoJournal:
         return self._entries.find(wanted, 1, limit)
 
     def of_job(
-        self, process: str, timeperiod: str, limit: int = 128, before: int | None = None
+        self,
+        process: str,
+        timeperiod: str,
+        limit: int = 128,
+        before: int | None = None,
+        within: TimeRange = EVER,
     ) -> list[JournalEntry]:
         span = {"first": {"$lte": timeperiod}, "last": {"$gte": timeperiod}}
-        return self._entries.find({"process": process, **span, **_below(before)}, -1, limit)
+        of = {"process": process, **span, **within_times("at", within)}
+        return self._entries.find({**of, **_below(before)}, -1, limit)
 
     def find(
-        self, process: str | None = None, limit: int = 128, before: int | None = None
+        self,
+        process: str | None = None,
+        limit: int = 128,
+        before: int | None = None,
+        within: TimeRange = EVER,
     ) -> list[JournalEntry]:
         of = {} if process is None else {"process": process}
-        return self._entries.find({**of, **_below(before)}, -1, limit)
+        times = within_times("at", within)
+        return self._entries.find({**of, **times, **_below(before)}, -1, limit)
 
     def last_seq(self) -> int:
         with self._database.calling():

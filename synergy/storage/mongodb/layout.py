@@ -55,6 +55,7 @@ INDEXES: Mapping[str, Sequence[Index]] = {
         index("job", "job"),
         index("timeperiod", "process", "timeperiod"),
         index("number", "number"),
+        index("created", "created_at"),
         index("process", "process", "number"),
         index("state", "state", "number"),
         index("prunable", "is_superseded", "finished_at"),
@@ -63,6 +64,7 @@ INDEXES: Mapping[str, Sequence[Index]] = {
     "journal": [
         index("origin", "origin", unique=True),
         index("process", "process", "_id"),
+        index("at", "at"),
         index("job", "process", "last"),
     ],
     "schedules": [
@@ -75,6 +77,7 @@ INDEXES: Mapping[str, Sequence[Index]] = {
     "runs": [
         index("key", "schedule", "key", unique=True),
         index("number", "number"),
+        index("created", "created_at"),
         index("schedule", "schedule", "number"),
         index("state", "state", "number"),
         index("schedule_state", "schedule", "state", "number"),
@@ -82,7 +85,7 @@ INDEXES: Mapping[str, Sequence[Index]] = {
         index("finished", "finished_at"),
         index("told", "is_told"),
     ],
-    "events": [index("id", "id", unique=True)],
+    "events": [index("id", "id", unique=True), index("at", "at")],
     "operations": [
         index("number", "number"),
         index("state", "state", "number"),

@@ -8,6 +8,8 @@ from typing import Generic, TypeVar
 from pymongo.collection import Collection
 
 from synergy.model.cursor import number_of
+from synergy.model.time_range import TimeRange
+from synergy.storage.instants import micros_or_none
 from synergy.storage.mongodb.database import Database, Doc, first
 
 Value = TypeVar("Value")
@@ -44,6 +46,13 @@ class NumberedCollection(Generic[Value]):
         found = documents[:limit]
         following = str(found[-1][self._number]) if len(documents) > limit and found else None
         return [self._read(document) for document in found], following
+
+
+def within_times(field: str, within: TimeRange) -> Doc:
+    """The condition that an instant lies within a range of time."""
+    limits = {"$gte": micros_or_none(within.begin), "$lt": micros_or_none(within.end)}
+    given = {name: limit for name, limit in limits.items() if limit is not None}
+    return {field: given} if given else {}
 
 
 def delete_oldest(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from synergy.model.schedule import Run, RunChange, RunState
+from synergy.model.time_range import EVER, TimeRange
 from synergy.storage import journal_entries
 from synergy.storage.instants import micros
 from synergy.storage.mongodb import counters
@@ -19,7 +20,11 @@ from synergy.storage.mongodb.journaled import (
     new,
     without_first,
 )
-from synergy.storage.mongodb.numbered_documents import NumberedCollection, delete_oldest
+from synergy.storage.mongodb.numbered_documents import (
+    NumberedCollection,
+    delete_oldest,
+    within_times,
+)
 from synergy.storage.stored_fields import RUN
 
 COUNTER = "run"  # gives runs their numbers
@@ -80,8 +85,9 @@ class MongoRuns:
         state: RunState | None = None,
         limit: int = 100,
         cursor: str | None = None,
+        within: TimeRange = EVER,
     ) -> tuple[list[Run], str | None]:
-        wanted: Doc = {}
+        wanted = within_times("created_at", within)
         if schedule is not None:
             wanted["schedule"] = schedule
         if state is not None:

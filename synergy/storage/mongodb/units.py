@@ -11,6 +11,7 @@ from typing import Any
 from pymongo import UpdateMany, UpdateOne
 
 from synergy.model.journal_event import JournalEvent
+from synergy.model.time_range import EVER, TimeRange
 from synergy.model.unit_of_work import Conclusion, Hint, UnitChange, UnitOfWork, UnitState
 from synergy.runtime.masking import mask
 from synergy.storage.instants import micros, micros_or_none
@@ -20,7 +21,7 @@ from synergy.storage.mongodb.conclusions import Conclusions
 from synergy.storage.mongodb.database import Database, Doc, first
 from synergy.storage.mongodb.journal import MongoJournal
 from synergy.storage.mongodb.journaled import Change, JournaledCollection
-from synergy.storage.mongodb.numbered_documents import NumberedCollection
+from synergy.storage.mongodb.numbered_documents import NumberedCollection, within_times
 from synergy.storage.mongodb.results import Results
 from synergy.storage.mongodb.unit_documents import (
     UNFINISHED,
@@ -74,8 +75,9 @@ class MongoUnits:
         state: UnitState | None = None,
         limit: int = 100,
         cursor: str | None = None,
+        within: TimeRange = EVER,
     ) -> tuple[list[UnitOfWork], str | None]:
-        wanted: Doc = {}
+        wanted = within_times("created_at", within)
         if process is not None:
             wanted["process"] = process
         if state is not None:

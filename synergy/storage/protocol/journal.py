@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Protocol
 
 from synergy.model.journal import JournalEntry
+from synergy.model.time_range import EVER, TimeRange
 
 
 class ReadableJournal(Protocol):
@@ -17,20 +18,30 @@ class ReadableJournal(Protocol):
         ...
 
     def of_job(
-        self, process: str, timeperiod: str, limit: int = 128, before: int | None = None
+        self,
+        process: str,
+        timeperiod: str,
+        limit: int = 128,
+        before: int | None = None,
+        within: TimeRange = EVER,
     ) -> list[JournalEntry]:
-        """Entries of one job and of ranges that include it, newest first.
+        """Entries of one job and of ranges that include it, written `within` a range of time.
 
-        With `before`, only entries with lower numbers.
+        They are the newest ones, newest first; with `before`, only those with lower numbers.
         """
         ...
 
     def find(
-        self, process: str | None = None, limit: int = 128, before: int | None = None
+        self,
+        process: str | None = None,
+        limit: int = 128,
+        before: int | None = None,
+        within: TimeRange = EVER,
     ) -> list[JournalEntry]:
-        """The newest entries, newest first; with `before`, only those with lower numbers.
+        """The newest entries written `within` a range of time, newest first.
 
-        The cost is proportional to the result, at any distance from the newest entry.
+        With `before`, only those with lower numbers. The cost is proportional to the result, at any
+        distance from the newest entry; the index of the range's times is read in addition.
         """
         ...
 

@@ -15,6 +15,7 @@ from synergy.model.schedule import (
     ScheduleChange,
     ScheduleVersion,
 )
+from synergy.model.time_range import EVER, TimeRange
 
 
 class ReadableSchedules(Protocol):
@@ -96,8 +97,12 @@ class ReadableRuns(Protocol):
         state: RunState | None = None,
         limit: int = 100,
         cursor: str | None = None,
+        within: TimeRange = EVER,
     ) -> tuple[list[Run], str | None]:
-        """A page of runs, newest creation first, and the cursor of the next page or None."""
+        """A page of runs, newest creation first, and the cursor of the next page or None.
+
+        Only those created `within` a range of time.
+        """
         ...
 
     def unfinished(self) -> list[Run]:
@@ -143,8 +148,13 @@ class ReadableEvents(Protocol):
         """Events after `seq`, oldest first."""
         ...
 
-    def find(self, limit: int = 100, cursor: str | None = None) -> tuple[list[Event], str | None]:
-        """A page of events, newest first, and the cursor of the next page or None."""
+    def find(
+        self, limit: int = 100, cursor: str | None = None, within: TimeRange = EVER
+    ) -> tuple[list[Event], str | None]:
+        """A page of events, newest first, and the cursor of the next page or None.
+
+        Only those accepted (`at`) `within` a range of time.
+        """
         ...
 
     def last_seq(self) -> int:

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Protocol
 
 from synergy.model.job import JobChange, JobSpan
+from synergy.model.time_range import EVER, TimeRange
 from synergy.model.unit_of_work import Conclusion, Hint, UnitChange, UnitOfWork, UnitState
 
 
@@ -55,8 +56,12 @@ class ReadableUnits(Protocol):
         state: UnitState | None = None,
         limit: int = 100,
         cursor: str | None = None,
+        within: TimeRange = EVER,
     ) -> tuple[list[UnitOfWork], str | None]:
-        """A page of units, newest creation first, and the cursor of the next page or None."""
+        """A page of units, newest creation first, and the cursor of the next page or None.
+
+        Only those created `within` a range of time.
+        """
         ...
 
     def unfinished(self) -> list[UnitOfWork]:

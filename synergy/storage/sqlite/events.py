@@ -7,10 +7,12 @@ from dataclasses import replace
 from datetime import datetime
 
 from synergy.model.schedule import Event
+from synergy.model.time_range import EVER, TimeRange
 from synergy.storage.instants import micros
 from synergy.storage.sqlite.columns import array, event, event_row, fetch, fetch_each
 from synergy.storage.sqlite.database import Database
 from synergy.storage.sqlite.queries import queries
+from synergy.storage.sqlite.time_ranges import between
 
 _SQL = queries("events")
 
@@ -40,8 +42,11 @@ class SqliteEvents:
     def since(self, seq: int, limit: int) -> list[Event]:
         return [event(row) for row in self._database.fetch(_SQL["since"], (seq, limit))]
 
-    def find(self, limit: int = 100, cursor: str | None = None) -> tuple[list[Event], str | None]:
-        rows, following = self._database.page(_SQL["find"], limit, cursor)
+    def find(
+        self, limit: int = 100, cursor: str | None = None, within: TimeRange = EVER
+    ) -> tuple[list[Event], str | None]:
+        times = between(self._database, _SQL["between"], within)
+        rows, following = self._database.page(_SQL["find"], limit, cursor, **times)
         return [event(row) for row in rows], following
 
     def last_seq(self) -> int:

@@ -8,10 +8,12 @@ from datetime import datetime
 import apsw
 
 from synergy.model.journal import JournalEntry
+from synergy.model.time_range import EVER, TimeRange
 from synergy.storage.instants import micros
 from synergy.storage.sqlite.columns import entry, entry_row
 from synergy.storage.sqlite.database import Database
 from synergy.storage.sqlite.queries import queries
+from synergy.storage.sqlite.time_ranges import between
 
 _AFTER_ALL = 1 << 62  # higher than the number of any entry
 _SQL = queries("journal")
@@ -37,22 +39,33 @@ class SqliteJournal:
         return [entry(row) for row in self._database.fetch(_SQL["since"], bindings)]
 
     def of_job(
-        self, process: str, timeperiod: str, limit: int = 128, before: int | None = None
+        self,
+        process: str,
+        timeperiod: str,
+        limit: int = 128,
+        before: int | None = None,
+        within: TimeRange = EVER,
     ) -> list[JournalEntry]:
         job = {"process": process, "timeperiod": timeperiod}
-        return self._older("of_job", job, limit, before)
+        return self._older("of_job", job, limit, before, within)
 
     def find(
-        self, process: str | None = None, limit: int = 128, before: int | None = None
+        self,
+        process: str | None = None,
+        limit: int = 128,
+        before: int | None = None,
+        within: TimeRange = EVER,
     ) -> list[JournalEntry]:
         if process is None:
-            return self._older("newest", {}, limit, before)
-        return self._older("newest_of_process", {"process": process}, limit, before)
+            return self._older("newest", {}, limit, before, within)
+        return self._older("newest_of_process", {"process": process}, limit, before, within)
 
     def _older(
-        self, query: str, wanted: dict[str, str], limit: int, before: int | None
+        self, query: str, wanted: dict[str, str], limit: int, before: int | None, within: TimeRange
     ) -> list[JournalEntry]:
-        bindings = {**wanted, "limit": limit, "before": _AFTER_ALL if before is None else before}
+        times = between(self._database, _SQL["between"], within)
+        number = _AFTER_ALL if before is None else before
+        bindings = {**wanted, **times, "limit": limit, "before": number}
         return [entry(row) for row in self._database.fetch(_SQL[query], bindings)]
 
     def last_seq(self) -> int:

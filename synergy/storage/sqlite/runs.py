@@ -9,6 +9,7 @@ from datetime import datetime
 import apsw
 
 from synergy.model.schedule import Run, RunChange, RunState
+from synergy.model.time_range import EVER, TimeRange
 from synergy.storage import journal_entries
 from synergy.storage.instants import micros
 from synergy.storage.sqlite.columns import (
@@ -25,6 +26,7 @@ from synergy.storage.sqlite.columns import (
 from synergy.storage.sqlite.database import Database
 from synergy.storage.sqlite.journal import record
 from synergy.storage.sqlite.queries import queries
+from synergy.storage.sqlite.time_ranges import between
 from synergy.storage.stored_fields import RUN_STATES
 
 _SQL = queries("runs")
@@ -78,10 +80,13 @@ class SqliteRuns:
         state: RunState | None = None,
         limit: int = 100,
         cursor: str | None = None,
+        within: TimeRange = EVER,
     ) -> tuple[list[Run], str | None]:
         code = None if state is None else run_code(state)
-        query = _find(schedule, state)
-        rows, following = self._database.page(query, limit, cursor, schedule=schedule, state=code)
+        times = between(self._database, _SQL["between"], within)
+        rows, following = self._database.page(
+            _find(schedule, state), limit, cursor, schedule=schedule, state=code, **times
+        )
         return [run(row) for row in rows], following
 
     def unfinished(self) -> list[Run]:

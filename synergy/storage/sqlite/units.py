@@ -10,6 +10,7 @@ import apsw
 from synergy.errors import InvalidValue
 from synergy.lifecycle.legal_moves import ATTEMPT_ENDS
 from synergy.model.journal import JournalEntry
+from synergy.model.time_range import EVER, TimeRange
 from synergy.model.unit_of_work import Conclusion, Hint, UnitChange, UnitOfWork, UnitState
 from synergy.runtime.masking import mask
 from synergy.storage.instants import micros, micros_or_none
@@ -28,6 +29,7 @@ from synergy.storage.sqlite.database import Database
 from synergy.storage.sqlite.documents import Replacement
 from synergy.storage.sqlite.journal import record
 from synergy.storage.sqlite.queries import queries
+from synergy.storage.sqlite.time_ranges import between
 from synergy.storage.stored_fields import UNIT_STATES, counts_text
 
 _SQL = queries("units")
@@ -77,10 +79,13 @@ class SqliteUnits:
         state: UnitState | None = None,
         limit: int = 100,
         cursor: str | None = None,
+        within: TimeRange = EVER,
     ) -> tuple[list[UnitOfWork], str | None]:
         code = None if state is None else unit_code(state)
-        query = _find(process, state)
-        rows, following = self._database.page(query, limit, cursor, process=process, state=code)
+        times = between(self._database, _SQL["between"], within)
+        rows, following = self._database.page(
+            _find(process, state), limit, cursor, process=process, state=code, **times
+        )
         return [unit(row) for row in rows], following
 
     def unfinished(self) -> list[UnitOfWork]:

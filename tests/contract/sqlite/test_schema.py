@@ -97,3 +97,34 @@ def test_searches_use_an_index() -> None:
             walked = [step for step in plan if GROWS.match(step)]
             if (noun, name) not in walks:
                 assert walked == [], f"{noun}.{name}"
+
+
+@pytest.mark.parametrize(
+    ("noun", "name", "expected"),
+    [
+        ("units", "find", "USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"),
+        ("units", "find_in_process", "INDEX unit_process (process=? AND rowid>? AND rowid<?)"),
+        ("units", "find_in_state", "INDEX unit_state (state=? AND rowid>? AND rowid<?)"),
+        (
+            "runs",
+            "find_of_schedule_in_state",
+            "INDEX run_schedule_state (schedule=? AND state=? AND",
+        ),
+        (
+            "journal",
+            "newest_of_process",
+            "INDEX journal_process (process=? AND rowid>? AND rowid<?)",
+        ),
+        ("journal", "of_job", "INDEX journal_job (process=? AND first=? AND rowid>? AND rowid<?)"),
+        ("units", "between", "COVERING INDEX unit_created (created_at>? AND created_at<?)"),
+        ("runs", "between", "COVERING INDEX run_created (created_at>? AND created_at<?)"),
+        ("events", "between", "COVERING INDEX event_at (at>? AND at<?)"),
+        ("journal", "between", "COVERING INDEX journal_at (at>? AND at<?)"),
+    ],
+)
+def test_a_page_is_read_by_the_index_of_its_filter(noun: str, name: str, expected: str) -> None:
+    """The limits of a range of time do not change the index that a filter is read by."""
+    query = queries(noun)[name]
+    bindings = dict.fromkeys(re.findall(r"[:](\w+)", query))
+    plan = [row[3] for row in by_schema().execute(f"EXPLAIN QUERY PLAN {query}", bindings)]
+    assert any(expected in step for step in plan), plan

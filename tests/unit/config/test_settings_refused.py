@@ -66,8 +66,8 @@ def only_mistake(project: Path, **environ: str) -> str:
         ("SYNERGY_BOX_ID", "x" * 65, "expected at most 64 letters"),
         ("SYNERGY_BOX_ID", "../x", "expected at most 64 letters"),
         ("SYNERGY_CONTEXT", "context.py/", "expected a module's name"),
-        ("SYNERGY_START_TIMEPERIOD", "2015", "expected YYYYMMDDHH"),
-        ("SYNERGY_START_TIMEPERIOD", "2015050000", "for example 2015050100"),
+        ("SYNERGY_START_TIMEPERIOD", "17 May", "expected YYYYMMDDHH or YYYY-MM-DDTHH"),
+        ("SYNERGY_START_TIMEPERIOD", "2015-05-17T10:30", "expected 2015-05-17T10"),
         ("SYNERGY_START_TIMEPERIOD", "9000010100", "is in the future"),
         ("SYNERGY_MX_HOST", "0.0.0.0", "set mx_users_file"),
         ("SYNERGY_MX_HOST", "a b", "expected a host name"),
@@ -160,6 +160,11 @@ def test_the_start_must_not_lie_after_the_clock_of_the_settings(project: Path) -
     settings = load(project, environ)
     assert isinstance(settings.clock, SteppedClock)
     assert settings.start_timeperiod == "2015051705"
+    for written in ("2015-05-17T05", "2015-05-17 05:00Z"):
+        environ["SYNERGY_START_TIMEPERIOD"] = written
+        assert load(project, environ).start_timeperiod == "2015051705"
+    environ["SYNERGY_START_TIMEPERIOD"] = "2015-05"
+    assert load(project, environ).start_timeperiod == "2015050100"
     environ["SYNERGY_START_TIMEPERIOD"] = "2015051706"
     assert "in the future" in only_mistake(project, **environ)
 

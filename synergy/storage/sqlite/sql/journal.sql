@@ -8,28 +8,39 @@ INSERT INTO journal (
 SELECT * FROM journal WHERE seq > :seq AND (:besides = '' OR who <> :besides)
 ORDER BY seq LIMIT :limit;
 
+-- name: between
+-- The lowest number of a range of time, and the number after its highest, from the index alone.
+-- Times rise with numbers, but not exactly.
+SELECT min(seq), max(seq) + 1 FROM journal INDEXED BY journal_at
+WHERE at >= :begin AND at < :end;
+
 -- name: of_job
 -- Entries that begin with the job; ranges that begin earlier in the same month; and ranges that
 -- cross the end of a month.
-SELECT * FROM journal
-WHERE process = :process AND first = :timeperiod AND seq < :before
+SELECT * FROM journal INDEXED BY journal_job
+WHERE process = :process AND first = :timeperiod AND seq >= :low AND seq < min(:before, :high)
+    AND +at >= :begin AND +at < :end
 UNION ALL
 SELECT * FROM journal INDEXED BY journal_range
 WHERE process = :process AND first < last
     AND first >= substr(:timeperiod, 1, 6) AND first < :timeperiod AND last >= :timeperiod
-    AND seq < :before
+    AND seq >= :low AND seq < min(:before, :high)
+    AND +at >= :begin AND +at < :end
 UNION ALL
 SELECT * FROM journal INDEXED BY journal_long_range
 WHERE process = :process AND substr(first, 1, 6) < substr(last, 1, 6)
     AND first < substr(:timeperiod, 1, 6) AND last >= :timeperiod
-    AND seq < :before
+    AND seq >= :low AND seq < min(:before, :high)
+    AND +at >= :begin AND +at < :end
 ORDER BY seq DESC LIMIT :limit;
 
 -- name: newest
-SELECT * FROM journal WHERE seq < :before ORDER BY seq DESC LIMIT :limit;
+SELECT * FROM journal WHERE seq >= :low AND seq < min(:before, :high)
+    AND +at >= :begin AND +at < :end ORDER BY seq DESC LIMIT :limit;
 
 -- name: newest_of_process
-SELECT * FROM journal WHERE process = :process AND seq < :before
+SELECT * FROM journal WHERE process = :process AND seq >= :low AND seq < min(:before, :high)
+    AND +at >= :begin AND +at < :end
 ORDER BY seq DESC LIMIT :limit;
 
 -- name: last_seq

@@ -24,18 +24,29 @@ WHERE number = ?;
 -- By id, from a JSON array.
 SELECT run.* FROM json_each(?) AS wanted JOIN run ON run.id = wanted.value;
 
+-- name: between
+-- The lowest number of a range of time, and the number after its highest, from the index alone.
+-- Times rise with numbers, but not exactly.
+SELECT min(number), max(number) + 1 FROM run INDEXED BY run_created
+WHERE created_at >= :begin AND created_at < :end;
+
 -- name: find
-SELECT * FROM run WHERE number < :cursor ORDER BY number DESC LIMIT :limit;
+SELECT * FROM run WHERE number >= :low AND number < min(:cursor, :high)
+    AND +created_at >= :begin AND +created_at < :end ORDER BY number DESC LIMIT :limit;
 
 -- name: find_of_schedule
-SELECT * FROM run WHERE schedule = :schedule AND number < :cursor
+SELECT * FROM run WHERE schedule = :schedule AND number >= :low AND number < min(:cursor, :high)
+    AND +created_at >= :begin AND +created_at < :end
 ORDER BY number DESC LIMIT :limit;
 
 -- name: find_in_state
-SELECT * FROM run WHERE state = :state AND number < :cursor ORDER BY number DESC LIMIT :limit;
+SELECT * FROM run WHERE state = :state AND number >= :low AND number < min(:cursor, :high)
+    AND +created_at >= :begin AND +created_at < :end ORDER BY number DESC LIMIT :limit;
 
 -- name: find_of_schedule_in_state
-SELECT * FROM run WHERE schedule = :schedule AND state = :state AND number < :cursor
+SELECT * FROM run INDEXED BY run_schedule_state WHERE schedule = :schedule AND state = :state
+    AND number >= :low AND number < min(:cursor, :high)
+    AND +created_at >= :begin AND +created_at < :end
 ORDER BY number DESC LIMIT :limit;
 
 -- name: unfinished

@@ -46,6 +46,7 @@ CREATE UNIQUE INDEX unit_in_progress ON unit (process, timeperiod)
     WHERE state = 1 AND length(timeperiod) <> 14;
 CREATE INDEX unit_process ON unit (process);
 CREATE INDEX unit_state ON unit (state);
+CREATE INDEX unit_created ON unit (created_at);
 CREATE INDEX unit_prunable ON unit (finished_at) WHERE superseded = 1;
 
 CREATE TABLE unit_log (
@@ -76,6 +77,7 @@ CREATE TABLE journal (
     flags      INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE INDEX journal_process ON journal (process);
+CREATE INDEX journal_at ON journal (at);
 CREATE INDEX journal_job ON journal (process, first);
 -- Entries of several jobs: a range within a calendar month is looked up within that month; ranges
 -- that cross the end of a month are few and have their own index.
@@ -243,6 +245,7 @@ CREATE TABLE run (
 ) STRICT;
 CREATE UNIQUE INDEX run_key ON run (schedule, key);
 CREATE INDEX run_schedule ON run (schedule);
+CREATE INDEX run_created ON run (created_at);
 CREATE INDEX run_state ON run (state);
 CREATE INDEX run_schedule_state ON run (schedule, state);
 CREATE INDEX run_launched ON run (schedule, state, launched_at) WHERE launched_at IS NOT NULL;
@@ -259,6 +262,7 @@ CREATE TABLE event (
     who       TEXT NOT NULL,
     body      BLOB NOT NULL
 ) STRICT;
+CREATE INDEX event_at ON event (at);
 
 CREATE TABLE payload (
     name    TEXT NOT NULL UNIQUE,

@@ -39,24 +39,35 @@ SELECT * FROM unit WHERE number IN (
 )
 ORDER BY number DESC;
 
+-- name: between
+-- The lowest number of a range of time, and the number after its highest, from the index alone.
+-- Times rise with numbers, but not exactly.
+SELECT min(number), max(number) + 1 FROM unit INDEXED BY unit_created
+WHERE created_at >= :begin AND created_at < :end;
+
 -- name: find
-SELECT * FROM unit WHERE number < :cursor ORDER BY number DESC LIMIT :limit;
+SELECT * FROM unit WHERE number >= :low AND number < min(:cursor, :high)
+    AND +created_at >= :begin AND +created_at < :end ORDER BY number DESC LIMIT :limit;
 
 -- name: find_in_process
-SELECT * FROM unit WHERE process = :process AND number < :cursor
+SELECT * FROM unit WHERE process = :process AND number >= :low AND number < min(:cursor, :high)
+    AND +created_at >= :begin AND +created_at < :end
 ORDER BY number DESC LIMIT :limit;
 
 -- name: find_in_state
-SELECT * FROM unit WHERE state = :state AND number < :cursor
+SELECT * FROM unit WHERE state = :state AND number >= :low AND number < min(:cursor, :high)
+    AND +created_at >= :begin AND +created_at < :end
 ORDER BY number DESC LIMIT :limit;
 
 -- name: find_unfinished_in_process
 -- Looks units up by state, because few are unfinished.
-SELECT * FROM unit WHERE state = :state AND +process = :process AND number < :cursor
+SELECT * FROM unit WHERE state = :state AND +process = :process AND number >= :low AND number < min(:cursor, :high)
+    AND +created_at >= :begin AND +created_at < :end
 ORDER BY number DESC LIMIT :limit;
 
 -- name: find_finished_in_process
-SELECT * FROM unit WHERE process = :process AND +state = :state AND number < :cursor
+SELECT * FROM unit WHERE process = :process AND +state = :state AND number >= :low AND number < min(:cursor, :high)
+    AND +created_at >= :begin AND +created_at < :end
 ORDER BY number DESC LIMIT :limit;
 
 -- name: unfinished
