@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import islice
 
 from synergy.commands.schedule_rows import run_of
 from synergy.errors import InvalidValue, Refused
@@ -21,7 +22,6 @@ from synergy.model.schedule import Run, RunKind, RunState, Schedule, run_id
 from synergy.queries.schedules.pending import progress_of
 from synergy.queries.schedules.run_successors import successor_id
 from synergy.schedule import catchup
-from synergy.schedule.catchup import NO_SUCH_TIME
 from synergy.schedule.definition import Definition, Times
 from synergy.schedule.due import Due
 from synergy.schedule.format.literals import spelled_instant
@@ -89,10 +89,11 @@ def planned(
             (run for run in runs if not run.state.is_finished), None
         )
         is_undecided = progress is not None and due.at > progress.last_due
-        if present is not None or is_undecided or (due.is_skipped and runs):
+        is_recorded = bool(runs and catchup.skip_reason(due, definition.exclude))
+        if present is not None or is_undecided or is_recorded:
             found.append(PlannedDue(due.at, present=present or next(iter(runs), None)))
         else:
-            made = _made(due, runs, actor, now)
+            made = _made(definition, due, runs, actor, now)
             found.append(PlannedDue(due.at, made=run_of(schedule, definition, made, now)))
     return found
 
@@ -113,7 +114,9 @@ def _dues(definition: Definition, start: datetime, end: datetime, now: datetime)
             f"due times to backfill: launch.py schedule trigger {definition.name} runs it now"
         )
     floor = max(start, definition.start or start) - _TICK
-    found = catchup.union(lines, zone(definition.zone), floor, end - _TICK, MOST + 1)
+    until = catchup.by_end(definition, end - _TICK)
+    due_times = catchup.union(lines, zone(definition.zone), floor, until)
+    found = list(islice(due_times, MOST + 1))
     if len(found) > MOST:
         first = spelled_instant(found[MOST].at)
         raise InvalidValue(
@@ -161,14 +164,17 @@ def _key(at: datetime, number: int) -> str:
     return RunKind.BACKFILL.key(spelled_instant(at)) + again
 
 
-def _made(due: Due, runs: Sequence[Run], actor: Actor, now: datetime) -> Made:
+def _made(
+    definition: Definition, due: Due, runs: Sequence[Run], actor: Actor, now: datetime
+) -> Made:
     remark = actor.remark("backfill")
+    skipped = catchup.skip_reason(due, definition.exclude)
     return Made(
         key=_key(due.at, _backfills(runs) + 1),
         due_at=due.at,
         created_at=now,
-        ended_by=RunMove.SKIP if due.is_skipped else None,
-        reason=NO_SUCH_TIME if due.is_skipped else "",
+        ended_by=RunMove.SKIP if skipped else None,
+        reason=skipped,
         cause={"remark": remark},
         in_turn=True,
     )

@@ -100,11 +100,13 @@ def _window(definition: Definition, found: Iterator[Due], keep: int) -> tuple[li
 
 
 def _may_run(due: Due, exclude: Collection[date]) -> bool:
-    return not due.is_skipped and not excluded(due, exclude)
+    return not skip_reason(due, exclude)
 
 
-def excluded(due: Due, exclude: Collection[date]) -> str:
-    """Why a due time is skipped if its local date is one of these; "" if it is not."""
+def skip_reason(due: Due, exclude: Collection[date]) -> str:
+    """Why a due time has no run: no local time, or an excluded date; "" if it may run."""
+    if due.is_skipped:
+        return NO_SUCH_TIME
     if due.local is None or due.local.date() not in exclude:
         return ""
     return f"{due.local:%Y-%m-%d} is an excluded date"
@@ -115,9 +117,7 @@ def _decided(
 ) -> DueDecision:
     """The decision about a due time, if those from `first` on are the newest."""
     is_missed = definition.catchup is CatchUp.NONE and now - due.at > GRACE
-    if due.is_skipped:
-        return DueDecision(at=due.at, reason=NO_SUCH_TIME, remark=due.remark)
-    if reason := excluded(due, definition.exclude):
+    if reason := skip_reason(due, definition.exclude):
         return DueDecision(at=due.at, reason=reason, remark=due.remark)
     if due.at < first or is_missed:
         return DueDecision(at=due.at, reason=_missed(definition), remark=due.remark)

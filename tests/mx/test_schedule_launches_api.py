@@ -33,7 +33,9 @@ def test_values_that_do_not_fit_the_program_are_refused(harness):
     for path, body in (("nightly", {"payload": "x"}), ("hook", {"arguments": {"a": 1}})):
         answer = harness.client.post(f"{API}/{path}/trigger", json=body)
         assert answer.status_code == 422
-        assert {mistake["where"] for mistake in answer.json()["errors"]} == {f"body.{name}" for name in body}
+        assert {mistake["where"] for mistake in answer.json()["errors"]} == {
+            f"body.{name}" for name in body
+        }
 
 
 def test_past_due_times_are_backfilled_once(harness):

@@ -31,7 +31,7 @@ Program = Annotated[
     ),
 ]
 Enabled = Annotated[bool | None, Query(description="only enabled, or only disabled ones")]
-Program = Annotated[
+DefaultProgram = Annotated[
     str, Query(max_length=100, description="the process, if the body names neither it nor a target")
 ]
 Reason = Annotated[str, Query(max_length=1000, description="why, for the journal")]
@@ -68,7 +68,7 @@ def create_schedule(
     person: Operator,
     body: Configuration,
     response: Response,
-    program: Program = "",
+    program: DefaultProgram = "",
 ) -> Any:
     """Stores a schedule, disabled unless it has `enabled` or is a one-off job.
 

@@ -11,7 +11,7 @@ from sys import maxsize
 
 from synergy.model.schedule import RunKind, run_id
 from synergy.queries.schedules.views import DueView, Preview
-from synergy.schedule.catchup import excluded
+from synergy.schedule.catchup import skip_reason
 from synergy.schedule.cron.line import Cron
 from synergy.schedule.definition import Definition, DeliveryProgram, Elapsed, Once, Times, leaves
 from synergy.schedule.due import Due, dues
@@ -93,7 +93,7 @@ def _dues(definition: Definition, start: datetime, end: datetime) -> Iterator[Du
     runs = 0
     for at, same in groupby(merge(*lines, _onces(definition, floor, end), key=_at), key=_at):
         first = next(iter(same))
-        if reason := excluded(first, definition.exclude):
+        if not first.is_skipped and (reason := skip_reason(first, definition.exclude)):
             yield DueView(at, None, reason)
             continue
         yield DueView(at, first.local, first.remark)
