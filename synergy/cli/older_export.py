@@ -44,12 +44,14 @@ def _collection(path: Path) -> str:
 
 
 def _document(line: bytes, place: str) -> Document:
+    if line.lstrip().startswith(b"["):
+        raise InvalidValue(f"{place}: expected one document a line: export without --jsonArray")
     try:
         found = json.loads(line, object_hook=_plain)
     except (ValueError, RecursionError, OverflowError) as error:
         raise InvalidValue(f"{place}: {error}") from None
     if not isinstance(found, dict):
-        raise InvalidValue(f"{place}: expected one JSON object a line, as mongoexport writes it")
+        raise InvalidValue(f"{place}: expected a JSON object, not {type(found).__name__}")
     return found
 
 

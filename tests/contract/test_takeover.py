@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -15,7 +14,6 @@ from synergy.cli.older_export import exported, exported_files
 from synergy.commands.older.reading import InvalidDocuments, TakenOver
 from synergy.commands.older.takeover import Takeover
 from synergy.commands.schedules import ScheduleCommands
-from synergy.errors import InvalidValue
 from synergy.messaging.stored import StoredBus
 from synergy.model.actor import Actor
 from synergy.model.job import JobState
@@ -222,6 +220,9 @@ WRONG = [
     ("unit_of_work", {**a_unit(1, HOURS, "2015051900", "noop"), "created_at": 5}, "created_at"),
     ("unit_of_work", {**a_unit(1, HOURS, "2015051900", "noop"), "number_of_retries": -1}, "number"),
     ("unit_of_work", {**a_unit(1, HOURS, "2015051900", "noop"), "_id": None}, "_id is missing"),
+    ("unit_of_work", {**a_unit(1, HOURS, "2015051900", "noop"), "_id": "x"}, "24 hexadecimal"),
+    ("unit_of_work", {**a_unit(1, HOURS, "2015051900", "noop"), "end_timeperiod": "x"}, "end_time"),
+    ("job_daily", {**a_job("\ud800", "2015051900", "noop")}, "has characters that no name has"),
     ("box_configuration", {"box_id": "a b", "process_name": HOURS, "is_on": True}, "box_id"),
     ("box_configuration", {"box_id": BOX, "process_name": HOURS, "is_on": "yes"}, "is_on"),
     ("box_configuration", {"box_id": BOX, "process_list": {HOURS: {"state": "up"}}}, "state_on"),
@@ -260,11 +261,3 @@ def test_an_entry_that_is_no_schedule_stops_the_takeover(store, tmp_path):
     with pytest.raises(InvalidDefinition):
         take_over(store, tmp_path / "x", given)
     assert contents(store) == before
-
-
-def test_a_line_that_is_no_document_is_named(tmp_path):
-    folder = written(tmp_path / "x", {"job_daily": [a_job(DAYS, "2015051900", "noop")]})
-    file = folder / "job_daily.json"
-    file.write_text(f"{file.read_text()}\n{json.dumps([1])}\n")
-    with pytest.raises(InvalidValue, match=r"line 3"):
-        list(exported(exported_files(folder)))

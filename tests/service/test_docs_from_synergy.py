@@ -56,7 +56,7 @@ def test_the_context_is_sound(tmp_path, worker):
     (tmp_path / "context.py").write_text(the_code("process_context"))
     found = check(tmp_path, {}, imports=False)
     assert found.mistakes == ()
-    assert list(found.deployment.processes) == ["Scheduler", "MX", "OrdersDaily"]
+    assert list(found.deployment.processes) == ["Scheduler", "Agent", "MX", "OrdersDaily"]
 
 
 def test_the_code_of_before_is_told_from_that_of_today():

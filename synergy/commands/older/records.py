@@ -35,6 +35,7 @@ _UNITS = {
 }
 _FREERUN = "type_freerun"
 _LARGEST = 2**63
+_OBJECT_ID = re.compile(r"[0-9a-f]{24}", re.ASCII)
 _BOX = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", re.ASCII)
 
 
@@ -108,7 +109,7 @@ def unit(document: Document) -> list[OlderUnit]:
     was = _state(document, _UNITS)
     kind = _text(document, "unit_of_work_type", optional=True)
     is_of_run = kind == _FREERUN
-    timeperiod = "" if is_of_run else _timeperiod(document, "timeperiod", "start_timeperiod")
+    timeperiod, start, end = ("",) * 3 if is_of_run else _periods(document)
     created_at = _instant(document, "created_at") or _instant(document, "submitted_at")
     if created_at is None:
         raise InvalidValue("created_at is missing")
@@ -118,11 +119,11 @@ def unit(document: Document) -> list[OlderUnit]:
     }
     return [
         OlderUnit(
-            id=_text(document, "_id"),
+            id=_id(document),
             process=_process(document),
             timeperiod=timeperiod,
-            start=_text(document, "start_timeperiod", optional=True) or timeperiod,
-            end=_text(document, "end_timeperiod", optional=True) or timeperiod,
+            start=start,
+            end=end,
             state=_UNITS[was],
             was=was,
             created_at=created_at,
@@ -145,7 +146,10 @@ def switches(document: Document) -> list[OlderSwitch]:
         return [OlderSwitch(box, _process(document), _flag(document, "is_on"))]
     if not isinstance(listed, Mapping):
         raise InvalidValue(f"process_list: expected an object, not {shown(listed)}")
-    return [OlderSwitch(box, str(name), _is_on(entry)) for name, entry in listed.items()]
+    return [
+        OlderSwitch(box, _text({"process": name}, "process"), _is_on(entry))
+        for name, entry in listed.items()
+    ]
 
 
 def process(document: Document) -> list[OlderProcess]:
@@ -196,6 +200,23 @@ def _is_on(listed: object) -> bool:
     return bool(state == "state_on")
 
 
+def _id(document: Document) -> str:
+    text = _text(document, "_id")
+    if not _OBJECT_ID.fullmatch(text):
+        raise InvalidValue(f"_id: {shown(text)}: expected an object id, 24 hexadecimal digits")
+    return text
+
+
+def _periods(document: Document) -> tuple[str, str, str]:
+    """The timeperiod of a unit, and the range that it covers: version 1 may have only that."""
+    first, last = ("start_timeperiod", "timeperiod"), ("end_timeperiod", "timeperiod")
+    return (
+        _timeperiod(document, "timeperiod", "start_timeperiod"),
+        _timeperiod(document, *first),
+        _timeperiod(document, *last),
+    )
+
+
 def _timeperiod(document: Document, *names: str) -> str:
     """The first of these fields that is there."""
     name = next((name for name in names if document.get(name) is not None), names[0])
@@ -215,6 +236,8 @@ def _text(document: Document, name: str, *, optional: bool = False) -> str:
         raise InvalidValue(f"{name} is missing")
     if not isinstance(value, str):
         raise InvalidValue(f"{name}: expected a text, not {shown(value)}")
+    if not value.isprintable():
+        raise InvalidValue(f"{name}: {value!a:.60} has characters that no name has")
     return value
 
 
