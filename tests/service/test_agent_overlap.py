@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from synergy.agent.deciding.cancellation import cancel_active
 from synergy.delivery.request import sent
 from synergy.model.schedule import RunState
 from synergy.model.unit_of_work import Hint, UnitState
@@ -147,3 +148,21 @@ def test_runs_that_were_not_launched_do_not_count_for_max_runs(factory, rule):
     assert done == [RunState.PROCESSED] * 2
     (row,) = factory.store.schedules.get(["export"])
     assert (row.wake_at, row.is_enabled) == (None, True)
+
+
+def test_a_run_that_began_shortly_before_a_due_time_counts(factory):
+    factory.add("hook", cron="0 * * * *", overlap="skip")
+    member = factory.member(receiver=lambda _: None)
+    factory.advance(member, HOUR - 5)  # the agent has computed the decision about the due time
+    factory.actions.trigger("hook", OPERATOR, factory.clock.now())
+    factory.advance(member, 60)
+    assert states(factory) == [LAUNCHED, SKIPPED]
+
+
+def test_the_run_of_a_unit_that_has_ended_is_not_canceled(factory):
+    factory.add("export", **EXPORT)
+    factory.advance(factory.member(), HOUR)
+    work(factory, "Export")  # no agent has seen it yet
+    (run,) = factory.runs()
+    assert cancel_active(factory.store, [run.id], "agent", NOW) == []
+    assert states(factory) == [LAUNCHED]
