@@ -8,7 +8,7 @@ from synergy.agent.deciding.cancellation import cancel_active
 from synergy.delivery.request import sent
 from synergy.model.schedule import RunState
 from synergy.model.unit_of_work import Hint, UnitState
-from tests.service.agent_harness import NOW, OPERATOR, work
+from tests.service.agent_harness import NOW, OPERATOR, refused, work
 
 EXPORT = {"cron": "0 * * * *", "process": "Export"}
 HOUR = 3600
@@ -166,3 +166,17 @@ def test_the_run_of_a_unit_that_has_ended_is_not_canceled(factory):
     (run,) = factory.runs()
     assert cancel_active(factory.store, [run.id], "agent", NOW) == []
     assert states(factory) == [LAUNCHED]
+
+
+def test_cancel_other_ends_the_attempts_of_a_request(factory):
+    factory.add("hook", cron="0 * * * *", overlap="cancel_other", budget="5h")
+    member = factory.member(receiver=lambda _: refused(500))
+    factory.advance(member, HOUR + 1800)
+    first = {request.key for request in member.sender.requests}
+    assert len(member.sender.requests) > 1
+    factory.advance(member, 1801)
+    member.sender.requests.clear()
+    factory.advance(member, 1800)
+    assert states(factory) == [CANCELED, LAUNCHED]
+    assert first.isdisjoint(request.key for request in member.sender.requests)
+    assert member.sender.requests
