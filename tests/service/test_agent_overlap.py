@@ -180,3 +180,31 @@ def test_cancel_other_ends_the_attempts_of_a_request(factory):
     assert states(factory) == [CANCELED, LAUNCHED]
     assert first.isdisjoint(request.key for request in member.sender.requests)
     assert member.sender.requests
+
+
+@pytest.mark.parametrize("rules", [[], [{"delay": "1m"}]])
+def test_runs_of_a_process_that_is_switched_off_do_not_count_for_max_runs(factory, rules):
+    factory.add("export", **EXPORT, max_runs=1, constraints=rules)
+    member = factory.member()
+    factory.store.controls.set_on("Export", False, "me", "", NOW)
+    factory.advance(member, HOUR + 120)
+    factory.store.controls.set_on("Export", True, "me", "", NOW)
+    factory.advance(member, 2 * HOUR)
+    assert states(factory) == [RunState.ABORTED, LAUNCHED]
+
+
+def test_what_was_collected_and_dropped_gives_no_run_back(factory):
+    two = {"partition": {"dataset": "visits", "n": 2}}
+    factory.add("hook", trigger=two, max_runs=2, timeout="1h")
+    member = factory.member()
+
+    def arrive(number, then=0):
+        for _ in range(number):
+            factory.event("PARTITION", "visits", NOW)
+        factory.advance(member, then)
+
+    arrive(2)
+    arrive(1, HOUR + 1)  # dropped after the timeout
+    arrive(2)
+    arrive(2)
+    assert factory.states() == {RunState.PROCESSED: 2, RunState.ABORTED: 1}
