@@ -158,7 +158,7 @@ def test_only_the_status_of_a_long_response_is_kept(service):
 # In the application
 
 
-EVENT = {"eventType": "FILE", "eventTimestamp": "2026-11-21T12:00:00Z", "eventResourceId": "/a"}
+EVENT = {"eventType": "FILE", "eventTimestamp": "2015-05-20T11:00:00Z", "eventResourceId": "/a"}
 
 
 def test_an_event_sent_twice_is_stored_once(client, world):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from synergy.agent.deciding.cancellation import cancel_active
 from synergy.delivery.request import sent
 from synergy.model.schedule import RunState
 from synergy.model.unit_of_work import Hint, UnitState
-from tests.service.agent_harness import NOW, OPERATOR, work
+from tests.service.agent_harness import NOW, OPERATOR, refused, work
 
 EXPORT = {"cron": "0 * * * *", "process": "Export"}
 HOUR = 3600
@@ -147,3 +148,63 @@ def test_runs_that_were_not_launched_do_not_count_for_max_runs(factory, rule):
     assert done == [RunState.PROCESSED] * 2
     (row,) = factory.store.schedules.get(["export"])
     assert (row.wake_at, row.is_enabled) == (None, True)
+
+
+def test_a_run_that_began_shortly_before_a_due_time_counts(factory):
+    factory.add("hook", cron="0 * * * *", overlap="skip")
+    member = factory.member(receiver=lambda _: None)
+    factory.advance(member, HOUR - 5)  # the agent has computed the decision about the due time
+    factory.actions.trigger("hook", OPERATOR, factory.clock.now())
+    factory.advance(member, 60)
+    assert states(factory) == [LAUNCHED, SKIPPED]
+
+
+def test_the_run_of_a_unit_that_has_ended_is_not_canceled(factory):
+    factory.add("export", **EXPORT)
+    factory.advance(factory.member(), HOUR)
+    work(factory, "Export")  # no agent has seen it yet
+    (run,) = factory.runs()
+    assert cancel_active(factory.store, [run.id], "agent", NOW) == []
+    assert states(factory) == [LAUNCHED]
+
+
+def test_cancel_other_ends_the_attempts_of_a_request(factory):
+    factory.add("hook", cron="0 * * * *", overlap="cancel_other", budget="5h")
+    member = factory.member(receiver=lambda _: refused(500))
+    factory.advance(member, HOUR + 1800)
+    first = {request.key for request in member.sender.requests}
+    assert len(member.sender.requests) > 1
+    factory.advance(member, 1801)
+    member.sender.requests.clear()
+    factory.advance(member, 1800)
+    assert states(factory) == [CANCELED, LAUNCHED]
+    assert first.isdisjoint(request.key for request in member.sender.requests)
+    assert member.sender.requests
+
+
+@pytest.mark.parametrize("rules", [[], [{"delay": "1m"}]])
+def test_runs_of_a_process_that_is_switched_off_do_not_count_for_max_runs(factory, rules):
+    factory.add("export", **EXPORT, max_runs=1, constraints=rules)
+    member = factory.member()
+    factory.store.controls.set_on("Export", False, "me", "", NOW)
+    factory.advance(member, HOUR + 120)
+    factory.store.controls.set_on("Export", True, "me", "", NOW)
+    factory.advance(member, 2 * HOUR)
+    assert states(factory) == [RunState.ABORTED, LAUNCHED]
+
+
+def test_what_was_collected_and_dropped_gives_no_run_back(factory):
+    two = {"partition": {"dataset": "visits", "n": 2}}
+    factory.add("hook", trigger=two, max_runs=2, timeout="1h")
+    member = factory.member()
+
+    def arrive(number, then=0):
+        for _ in range(number):
+            factory.event("PARTITION", "visits", NOW)
+        factory.advance(member, then)
+
+    arrive(2)
+    arrive(1, HOUR + 1)  # dropped after the timeout
+    arrive(2)
+    arrive(2)
+    assert factory.states() == {RunState.PROCESSED: 2, RunState.ABORTED: 1}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from synergy.agent.deciding.failure_pauses import FailurePauses
 from synergy.delivery.request import sent
 from synergy.model.journal_event import JournalEvent
-from synergy.model.schedule import RunState
+from synergy.model.schedule import RunState, ScheduleChange
 from synergy.queries.health.failed_runs import paused
 from synergy.runtime.paused_schedules import paused_schedules
 from tests.service.agent_harness import NOW, OPERATOR, refused
@@ -103,3 +105,11 @@ def test_an_agent_that_takes_over_pauses_what_the_one_before_did_not(agents, mem
     agents.advance(other, 120)
     assert not stored(agents, "hook").is_enabled
     assert agents.states("hook") == {FAILED: 3}
+
+
+def test_a_malformed_row_is_left_to_the_decision_about_it(agents, member):
+    agents.advance(member, 2 * HOUR + 60)
+    (broken,) = agents.store.schedules.get(["hook"])
+    agents.store.schedules.change([ScheduleChange(replace(broken, progress={"begun": 5}))])
+    agents.advance(member, HOUR)
+    assert stored(agents, "hook").reason.startswith("it cannot be decided about: ")

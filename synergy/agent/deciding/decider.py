@@ -188,6 +188,7 @@ class AgentDecider:
                 changes.append(_ended(run, RunMove.ABORT, _why_not(row), now, self._name))
             else:
                 launched.append(self._launcher.launched(run, definition, now))
+        judged.unused += [run for run in launched if run.state is RunState.ABORTED]
         claimed = self._launcher.deliverer.claim_locally(launched)
         return [*changes, *(RunChange(run, run.reason, self._name) for run in claimed)]
 

@@ -55,20 +55,23 @@ class FailurePauses:
         number = row.definition.get("pause_after_failures")
         if not row.is_enabled or not isinstance(number, int):
             return ""
-        newest = self._newest(row, number)
+        try:
+            begun = ProgressState.from_json(row.progress).begun
+        except (KeyError, TypeError, ValueError):
+            return ""  # it is disabled when it is decided about
+        newest = self._newest(row.name, begun, number)
         if len(newest) < number or any(run.state is not RunState.FAILED for run in newest):
             return ""
         many = f"{number} runs in a row" if number > 1 else "a run"
         because = f": {newest[0].reason}" if newest[0].reason else ""
         return f"{PAUSED}{many} failed; the last one is {newest[0].id}{because}"
 
-    def _newest(self, row: Schedule, number: int) -> list[Run]:
-        """The runs that ended last, at most so many, newest first."""
-        begun = ProgressState.from_json(row.progress).begun
+    def _newest(self, schedule: str, begun: datetime, number: int) -> list[Run]:
+        """The runs made since then that ended last, at most so many, newest first."""
         ended = [
             run
             for state in _ENDS
-            for run in self._store.runs.find(row.name, state, number)[0]
+            for run in self._store.runs.find(schedule, state, number)[0]
             if run.created_at >= begun
         ]
         ended.sort(key=lambda run: run.finished_at or run.created_at, reverse=True)

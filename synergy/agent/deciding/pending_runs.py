@@ -24,7 +24,7 @@ from synergy.lifecycle.legal_moves import RunMove
 from synergy.lifecycle.state_changes import advance
 from synergy.model.schedule import Run, RunState, Schedule
 from synergy.schedule.constraint import SKIPPING, Judgement, Verdict, judge
-from synergy.schedule.definition import Concurrency, Definition, Overlap, TimeWindow
+from synergy.schedule.definition import Concurrency, Definition, TimeWindow
 
 LOAD = "load"
 VERSION_LAG = timedelta(minutes=1)  # a run may be seen this long before its schedule's new version
@@ -224,7 +224,7 @@ class PendingRuns:
 def _queue_key(run: Run, definition: Definition, awaits: frozenset[str]) -> Hashable:
     """The name of the queue of a waiting run; similar runs that await the same keys share one."""
     alike = all(isinstance(c, Concurrency | TimeWindow) for c in definition.constraints)
-    if alike and not run.detail.in_turn and definition.overlap is not Overlap.BUFFER_ONE:
+    if alike and not run.detail.in_turn:
         return (definition.constraints, run.program, run.group, awaits)
     return run.id
 

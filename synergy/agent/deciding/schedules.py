@@ -26,7 +26,7 @@ from synergy.agent.deciding.unfinished_runs import UnfinishedRuns
 from synergy.agent.membership import Membership
 from synergy.errors import MessagingUnavailable, StorageUnavailable
 from synergy.model.journal_event import JournalEvent
-from synergy.model.schedule import Run, Schedule, ScheduleChange
+from synergy.model.schedule import Run, RunState, Schedule, ScheduleChange
 from synergy.schedule.constraint import may_overlap
 from synergy.schedule.definition import Definition
 from synergy.schedule.progress.ended_periods import Ended
@@ -192,18 +192,24 @@ class ScheduleDecisions:
             definition = self._definitions.of(row)
             progress = ProgressState.from_json(row.progress)
             step = decide(definition, progress)
-            if step.progress == progress and not step.made and not _is_due(row, now):
+            is_due = row.wake_at is not None and row.wake_at <= now
+            if step.progress == progress and not step.made and not is_due:
                 return ScheduleDecision()
             is_free = len(step.made) == 1 and self._unfinished.is_idle(row.name)
             runs = [
                 self._launcher.made(row, definition, made, now, is_free=is_free)
                 for made in step.made
             ]
-            wakes = wake_at(definition, step.progress)
-            if wakes is not None and wakes <= now and step.progress == progress:
+            unused = sum(  # their process is switched off
+                made.ended_by is None and run.state is RunState.ABORTED
+                for made, run in zip(step.made, runs, strict=True)
+            )
+            after = step.progress.without_runs(unused)
+            wakes = wake_at(definition, after)
+            if wakes is not None and wakes <= now and after == progress:
                 log.error("Schedule %s stays due", row.name, extra={"event": "schedule.stuck"})
                 wakes = now + STUCK_RETRY
-            new = replace(row, progress=step.progress.to_json(), wake_at=wakes)
+            new = replace(row, progress=after.to_json(), wake_at=wakes)
             return ScheduleDecision([ScheduleChange(new, who=self._name)], runs)
         except _UNAVAILABLE:
             raise
@@ -292,7 +298,3 @@ class ScheduleDecisions:
         if written.runs:
             seconds = self._clock.monotonic() - began
             self._meter.observe("schedule_job_started_duration_seconds", "written", seconds)
-
-
-def _is_due(row: Schedule, now: datetime) -> bool:
-    return row.wake_at is not None and row.wake_at <= now

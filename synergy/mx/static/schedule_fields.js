@@ -180,8 +180,9 @@ function choose(select, value) {
   select.value = value;
 }
 
-function fillTrigger({ trigger, cron, when, dependencies }) {
-  const events = eventsIn(trigger, dependencies);
+function fillTrigger({ trigger: given, cron, when, dependencies }) {
+  const trigger = Array.isArray(dependencies) ? { all_of: dependencies.map(dependency) } : given;
+  const events = eventsIn(trigger);
   const lines = cronLines(trigger, cron);
   const once = when ?? trigger?.once;
   const timetable = trigger?.timetable?.process ?? trigger?.timetable;
@@ -238,12 +239,14 @@ function cronLines(trigger, cron) {
   return Array.isArray(lines) && lines.every(isCron) ? lines.map((line) => line.slice(5)) : null;
 }
 
-function eventsIn(trigger, dependencies) {
-  if (Array.isArray(dependencies)) {
-    return dependencies.map(({ type, resourceId, lifeDuration }) => ({ type, resource: resourceId, life: lifeDuration }));
-  }
-  const legs = trigger?.all_of ?? (trigger?.event ? [trigger] : null);
-  return Array.isArray(legs) && legs.every((leg) => leg?.event) ? legs.map((leg) => leg.event) : null;
+const dependency = ({ type, resourceId, lifeDuration }) => ({ event: { type, resource: resourceId, life: lifeDuration } });
+
+/** The events of a trigger that the fields can express. A single dependency is no lone event. */
+function eventsIn(trigger) {
+  if (trigger?.event) return [trigger.event];
+  const legs = trigger?.all_of;
+  const isFine = Array.isArray(legs) && legs.length > 1 && legs.every((leg) => leg?.event);
+  return isFine ? legs.map((leg) => leg.event) : null;
 }
 
 export function addLeg({ type = "FILE", resource = "", life = "" } = {}) {

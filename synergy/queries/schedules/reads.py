@@ -46,8 +46,11 @@ from synergy.queries.schedules.views import (
 )
 from synergy.schedule.catchup import next_of
 from synergy.schedule.definition import Definition, Times, leaves
+from synergy.schedule.format.literals import spelled_instant
 from synergy.schedule.format.read import read, warnings
 from synergy.schedule.format.summary import summarize
+from synergy.schedule.progress.due_times import is_spent
+from synergy.schedule.progress.state import ProgressState
 from synergy.schedule.zones import zone
 from synergy.storage.protocol import StoreView
 
@@ -99,8 +102,11 @@ class ScheduleReads:
         schedule = stored_schedule(self._store, name)
         definition, mistakes = read_stored(schedule)
         legs: tuple[LegView, ...] = ()
+        remarks = _remarks(definition, mistakes)
         if definition is not None:
-            legs = legs_of(definition, progress_of(schedule), self._clock.now())
+            progress, now = progress_of(schedule), self._clock.now()
+            legs = legs_of(definition, progress, now)
+            remarks += _why_over(definition, progress, now)
         runs, _ = self._store.runs.find(name, limit=LAST_RUNS)
         definition_shown = shown(schedule.definition)
         assert isinstance(definition_shown, Mapping)
@@ -108,7 +114,7 @@ class ScheduleReads:
         detail = ScheduleDetail(
             **{field: getattr(view, field) for field in ScheduleView.__slots__},
             definition=definition_shown,
-            warnings=_remarks(definition, mistakes),
+            warnings=remarks,
             legs=legs,
             pending=self.pending_page(schedule.name, MOST_PENDING).items,
             runs=tuple(map(run_view, runs)),
@@ -253,6 +259,17 @@ def touched_schedule(schedule: Schedule) -> TouchedSchedule:
 
 def _remarks(definition: Definition | None, mistakes: Sequence[str]) -> tuple[str, ...]:
     return tuple(mistakes if definition is None else warnings(definition))
+
+
+def _why_over(
+    definition: Definition, progress: ProgressState | None, now: datetime
+) -> tuple[str, ...]:
+    """Why a schedule will not run any more; `progress` is None while it is disabled."""
+    if definition.end is not None and definition.end < now:
+        return (f"end: it was at {spelled_instant(definition.end)}: nothing is due any more",)
+    if progress is not None and is_spent(definition, progress):
+        return ("max_runs: all runs are made: nothing is due any more",)
+    return ()
 
 
 def _next_due(schedule: Schedule, definition: Definition | None) -> datetime | None:

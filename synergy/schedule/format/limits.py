@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import date, datetime, timedelta
 
 from synergy.errors import InvalidValue
-from synergy.schedule.definition import AllOf, AnyOf, Overlap, Times, Trigger, leaves
+from synergy.schedule.definition import AllOf, AnyOf, Elapsed, Overlap, Times, Trigger, leaves
 from synergy.schedule.due import shortest_spacing
 from synergy.schedule.format import literals
 from synergy.schedule.format.field_reader import NO_TIME, FieldReader
@@ -18,9 +18,8 @@ MOST_RUNS = 1_000_000
 MOST_FAILURES = 100
 MOST_DATES = 2_000
 
-_NO_DUE_TIMES = (
-    "it applies to cron, every, at, interval and calendar_interval: this trigger has none"
-)
+_NO_DATES = "expected a trigger with cron, every, at, interval or calendar_interval"
+_NO_SPACING = f"{_NO_DATES}, or elapsed"
 
 
 def read_end(fields: FieldReader, start: datetime | None) -> datetime | None:
@@ -56,7 +55,7 @@ def read_exclude(fields: FieldReader, trigger: Trigger | None) -> tuple[date, ..
         location.mistake(f"{len(value):,} dates: the most is {MOST_DATES:,}")
         return ()
     if trigger is not None and not _times_of(trigger):
-        location.mistake(_NO_DUE_TIMES)
+        location.mistake(_NO_DATES)
     dates = set()
     for number, item in enumerate(value, 1):
         try:
@@ -78,10 +77,12 @@ def read_jitter(fields: FieldReader, trigger: Trigger | None) -> timedelta:
     if not jitter or trigger is None:
         return jitter
     times = [leaf.trigger for leaf in _times_of(trigger)]
-    spacings = [found for one in times if (found := shortest_spacing(one)) is not None]
+    spacings = [leaf.duration for _, leaf in leaves(trigger) if isinstance(leaf, Elapsed)]
+    has_none = not times and not spacings
+    spacings += [found for one in times if (found := shortest_spacing(one)) is not None]
     half = min(spacings, default=2 * jitter) / 2
-    if not times:
-        fields.mistake("jitter", _NO_DUE_TIMES)
+    if has_none:
+        fields.mistake("jitter", _NO_SPACING)
     elif jitter.microseconds:
         fields.mistake("jitter", f"expected whole seconds, not {shown(fields.get('jitter'))}")
     elif any(own_jitter(one) for one in times):

@@ -21,6 +21,7 @@ from synergy.schedule.definition import (
     leaves,
 )
 from synergy.schedule.format.literals import spelled_instant
+from synergy.schedule.interval import Jitter
 from synergy.schedule.progress.event_matching import alone
 from synergy.schedule.progress.run_building import run, run_if_met
 from synergy.schedule.progress.state import Collecting, Made, Met, ProgressState, Step
@@ -249,7 +250,7 @@ def _elapsed_at(definition: Definition, progress: ProgressState) -> datetime | N
     """The earliest of the `elapsed` legs that are alone."""
     since = progress.last_run_at or progress.begun
     due = (
-        _not_before_start(definition, since + leaf.duration)
+        _not_before_start(definition, _after(definition, since, leaf))
         for _, leaf in alone(definition.trigger)
         if isinstance(leaf, Elapsed)
     )
@@ -288,5 +289,12 @@ def _next_due_at(
 
 
 def _due_at(definition: Definition, progress: ProgressState, leaf: Once | Elapsed) -> datetime:
-    at = leaf.at if isinstance(leaf, Once) else progress.emptied_at + leaf.duration
+    since = progress.emptied_at
+    at = leaf.at if isinstance(leaf, Once) else _after(definition, since, leaf)
     return _not_before_start(definition, at)
+
+
+def _after(definition: Definition, since: datetime, leaf: Elapsed) -> datetime:
+    """When an `elapsed` leg is due, with the schedule's jitter."""
+    at = since + leaf.duration
+    return at + Jitter(definition.jitter, definition.name).delay(at)

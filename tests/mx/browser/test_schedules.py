@@ -84,3 +84,23 @@ def test_the_form_reads_and_writes_the_final_states_of_a_timetable_trigger(look,
     with page.expect_navigation():
         page.get_by_role("button", name="Save").click()
     assert stored() == {"process": managed}
+
+
+@pytest.mark.parametrize("several", [1, 2])
+def test_the_form_keeps_dependencies_and_the_limits_that_it_has_no_field_for(
+    look, worlds, served, several
+):
+    world = worlds(of_all_kinds())
+    place = replace(world.workplace("", "mx-0"), deployment=world.deployment)
+    services = Services.at(place)
+    event = {"event": {"type": "FILE", "resource": "/a", "life": "1h"}}
+    kept = {"trigger": {"all_of": [event] * several}, "max_runs": 3, "overlap": "skip"}
+    services.schedule_commands.create({**HOOK, **kept}, Actor("anna", ""), world.clock.now())
+    page = look(f"{served(world)}/schedules/hook/edit")
+    expect(page.locator("#kind")).to_have_value("other" if several == 1 else "events")
+    page.get_by_label("Priority").fill("7")
+    with page.expect_navigation():
+        page.get_by_role("button", name="Save").click()
+    stored = services.schedules.show_schedule("hook").definition
+    assert {name: stored[name] for name in kept} == kept
+    assert stored["priority"] == 7

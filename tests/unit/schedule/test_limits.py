@@ -235,6 +235,17 @@ def test_jitter_depends_on_the_name_and_the_due_time_alone():
     assert delays("a") != delays("b")
 
 
+@pytest.mark.parametrize("trigger", [Elapsed(HOUR), AllOf((Elapsed(HOUR),))])
+def test_jitter_delays_what_is_due_some_time_after_the_last_run(trigger):
+    life = Life(a_schedule(trigger, jitter=30 * MINUTE), DAY)
+    due = DAY
+    for _ in range(5):
+        due += HOUR + Jitter(30 * MINUTE, "s").delay(due + HOUR)
+        assert life.wake_at() == due
+        assert len(life.pass_time(due)) == 1
+    assert due > at("05:00")
+
+
 @pytest.mark.parametrize(
     ("trigger", "spacing"),
     [

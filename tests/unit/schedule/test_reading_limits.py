@@ -79,9 +79,7 @@ def test_coalescing_without_events_is_warned_of():
 
 
 INTERVAL = {"interval": {"hours": 1, "start": "2026-01-05T08:00:00Z", "jitter": "5m"}}
-NO_DUE_TIMES = (
-    "it applies to cron, every, at, interval and calendar_interval: this trigger has none"
-)
+NO_DATES = "expected a trigger with cron, every, at, interval or calendar_interval"
 
 
 @pytest.mark.parametrize(
@@ -114,8 +112,12 @@ NO_DUE_TIMES = (
         ),
         ({"exclude": {"dates": []}}, "exclude: expected a list of dates, not a mapping"),
         ({"exclude": ["2026-12-25"] * 2001}, "exclude: 2,001 dates: the most is 2,000"),
-        ({"exclude": ["2026-12-25"], "trigger": EVENT}, f"exclude: {NO_DUE_TIMES}"),
-        ({"jitter": "5m", "trigger": {"elapsed": "1h"}}, f"jitter: {NO_DUE_TIMES}"),
+        ({"exclude": ["2026-12-25"], "trigger": EVENT}, f"exclude: {NO_DATES}"),
+        ({"jitter": "5m", "trigger": EVENT}, f"jitter: {NO_DATES}, or elapsed"),
+        (
+            {"jitter": "31m", "trigger": {"elapsed": "1h"}},
+            "jitter: expected at most half of the time between two runs, 30m",
+        ),
         ({"jitter": 0.5}, "jitter: expected whole seconds, not the number 0.5"),
         (
             {"jitter": "31s", "trigger": "every 60"},

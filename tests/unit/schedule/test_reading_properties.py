@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime, time, timedelta
+from dataclasses import replace
+from datetime import UTC, date, datetime, time, timedelta
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,6 +26,7 @@ from synergy.schedule.definition import (
     Load,
     LoadOf,
     Once,
+    Overlap,
     Partition,
     PeriodFinished,
     ProgramEnded,
@@ -35,6 +37,7 @@ from synergy.schedule.definition import (
     TimeWindow,
     WhenUnmet,
     WorkerProgram,
+    leaves,
 )
 from synergy.schedule.format.programs import StoredDelivery
 from synergy.schedule.format.read import read
@@ -107,6 +110,19 @@ programs = st.one_of(
         signing_secret=lines,
     ),
 )
+
+
+def _possible(definition: Definition) -> Definition:
+    """The definition without an end before its start, and without dates that exclude nothing."""
+    start, end = definition.start, definition.end
+    has_times = any(isinstance(leaf, Times) for _, leaf in leaves(definition.trigger))
+    return replace(
+        definition,
+        end=None if start is not None and end is not None and end < start else end,
+        exclude=definition.exclude if has_times else (),
+    )
+
+
 definitions = st.builds(
     Definition,
     name=names,
@@ -124,10 +140,18 @@ definitions = st.builds(
     catchup_max=st.integers(1, 10_000),
     first_run=st.sampled_from(FirstRun),
     start=st.none() | instants,
+    end=st.none() | instants,
+    max_runs=st.none() | counts,
+    exclude=st.lists(st.dates(EPOCH.date(), date(2999, 12, 31)), max_size=3, unique=True)
+    .map(sorted)
+    .map(tuple),
+    overlap=st.none() | st.sampled_from(Overlap),
+    coalesce=st.booleans(),
+    pause_after_failures=st.none() | st.integers(1, 100),
     budget=durations,
     external_id=st.just("") | lines,
     by=st.just("") | lines,
-)
+).map(_possible)
 
 
 @given(definitions)
