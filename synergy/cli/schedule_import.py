@@ -39,24 +39,31 @@ def run_import_crontab(arguments: argparse.Namespace) -> None:
     """
     from synergy import compose
     from synergy.cli.input_files import read_text
-    from synergy.config.crontab_import import entries_of, local_zone, stem_of, write_crontab
+    from synergy.config.crontab_import import (
+        entries_of,
+        local_zone,
+        owner_of,
+        stem_of,
+        write_crontab,
+    )
     from synergy.config.loader import crontab_folder
     from synergy.schedule.cron.crontab import read_crontab
 
     stem = stem_of(arguments.name or _stem(arguments.file))
     crontab = read_crontab(read_text(arguments.file), has_users=arguments.user)
     project = compose.open_project()
-    zone = local_zone()
-    imported = entries_of(crontab, stem, project.settings.box_id, zone)
-    _check(imported, project.settings)
-    file = crontab_folder(project.settings, project.path) / f"{stem}.json"
+    settings = project.settings
+    owner = owner_of(settings.home)
+    imported = entries_of(crontab, stem, settings.box_id, local_zone(), owner)
+    _check(imported, settings)
+    file = crontab_folder(settings, project.path) / f"{stem}.json"
     if not imported.processes:
         _note_remarks(imported)
         step = f"to remove what it became before: remove {file}, then launch.py reload"
         raise InvalidValue(f"{arguments.file}: no line of it can be taken; {step}")
     changes = _changes(imported, file)
     if not arguments.dry_run and any(changes[kind] for kind in ("new", "changed", "removed")):
-        write_crontab(file, imported)
+        write_crontab(file, imported, owner)
     if arguments.json:
         output.print_json(_json(imported, file, changes, arguments))
     else:
