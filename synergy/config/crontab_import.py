@@ -92,7 +92,7 @@ def _process(line: CronLine, box: str, runner: int) -> Fields:
     if runner not in (0, account.pw_uid):
         step = f"import it into a deployment of {account.pw_name}, or of root"
         raise InvalidValue(
-            f"it runs as {account.pw_name}, and this deployment runs as {_user(runner)}: {step}"
+            f"it runs as {account.pw_name}, and this deployment runs as {user_name(runner)}: {step}"
         )
     surroundings = {
         "SHELL": "/bin/sh",
@@ -117,17 +117,17 @@ def _process(line: CronLine, box: str, runner: int) -> Fields:
 
 def _account(line: CronLine) -> pwd.struct_passwd:
     """The user that a line runs as."""
-    if line.user is None:
+    if not line.has_user:
         _refuse_user_column(line.command)
-        return pwd.getpwuid(os.geteuid())
     try:
         return pwd.getpwnam(line.user)
     except KeyError:
-        step = "a crontab of a user has no user column: leave --user out"
-        raise InvalidValue(f"this machine has no user {line.user}; {step}") from None
+        step = "; a crontab of a user has no user column: leave --user out" if line.has_user else ""
+        raise InvalidValue(f"this machine has no user {line.user}{step}") from None
 
 
-def _user(number: int) -> str:
+def user_name(number: int) -> str:
+    """The name of a user, or its number if it has none."""
     with suppress(KeyError):
         return pwd.getpwuid(number).pw_name
     return str(number)

@@ -127,6 +127,18 @@ def test_standard_input_and_a_name(commands, folder, monkeypatch):
     assert told["file"] == str(folder / "crontabs" / "of-ann.json")
 
 
+def test_the_crontab_of_a_user_begins_with_the_name_of_the_user(commands, folder, monkeypatch):
+    me = pwd.getpwuid(os.geteuid()).pw_name
+    for options in ([], ["--of", me]):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(TAB.encode())))
+        assert take(commands, "-", *options)["file"] == str(folder / "crontabs" / f"{me}.json")
+
+
+def test_a_user_is_given_once(commands, tab):
+    assert commands.run("schedule", "import-crontab", tab(), "--user", "--of", "ann") == 2
+    assert "leave --of out" in commands.err
+
+
 def test_a_system_crontab_has_users(commands, tab):
     me = pwd.getpwuid(os.geteuid()).pw_name
     text = f"0 2 * * * {me} /opt/backup.sh\n0 2 * * * no-such-user x\n"

@@ -77,7 +77,8 @@ LINES: tuple[tuple[str, Became | str], ...] = (
 
 
 def imported(text: str, *, has_users: bool = False, runner: int = ME.pw_uid) -> Imported:
-    return entries_of(read_crontab(text, has_users=has_users), "tab", "box-1", HERE, runner)
+    user = None if has_users else ME.pw_name
+    return entries_of(read_crontab(text, user), "tab", "box-1", HERE, runner)
 
 
 @pytest.mark.parametrize(("line", "expected"), LINES, ids=[line for line, _ in LINES])
@@ -198,6 +199,15 @@ def test_a_user_column_says_who_runs_a_command() -> None:
 def test_a_user_that_does_not_exist_is_refused() -> None:
     (remark,) = imported("0 1 * * * /usr/bin/x --all\n", has_users=True).refused
     assert remark.what.startswith("this machine has no user /usr/bin/x; ")
+
+
+def test_a_crontab_may_be_that_of_another_user() -> None:
+    found = entries_of(read_crontab("0 1 * * * a\n", "nobody"), "tab", "box-1", HERE, 0)
+    process, _ = of_line(found, 1)
+    assert process["user"] == "nobody"
+    assert process["variables"]["LOGNAME"] == "nobody"  # type: ignore[index]
+    (remark,) = entries_of(read_crontab("0 1 * * * a\n", "x-y"), "tab", "box", HERE, 0).refused
+    assert remark.what == "this machine has no user x-y"
 
 
 def test_a_deployment_of_root_runs_lines_of_all_users() -> None:

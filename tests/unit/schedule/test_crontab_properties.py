@@ -20,7 +20,7 @@ def test_every_line_is_taken_refused_assigned_or_a_comment(
     lines: list[str], has_users: bool
 ) -> None:
     text = "\n".join(line.replace("\n", " ") for line in lines)
-    found = read_crontab(text, has_users=has_users)
+    found = read_crontab(text, None if has_users else "ann")
     numbers = [line.number for line in found.lines] + [remark.line for remark in found.refused]
     assert len(set(numbers)) == len(numbers)
     for number, line in enumerate(text.split("\n"), 1):
