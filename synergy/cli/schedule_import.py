@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,15 +22,17 @@ VERBS = Verbs()
 
 @VERBS.verb(
     """crontab -l | launch.py schedule import-crontab - --dry-run
+    crontab -u ann -l | launch.py schedule import-crontab - --of ann
     launch.py schedule import-crontab /etc/cron.d/backup --user""",
     argument("file", metavar="FILE", help="a crontab; - for standard input"),
     argument(
         "--user", action="store_true", help="a user stands before each command (/etc/crontab)"
     ),
-    argument("--name", metavar="NAME", help="begins the names; default: that of FILE, or crontab"),
+    argument("--of", metavar="USER", help="whose crontab it is; default: yours"),
+    argument("--name", metavar="NAME", help="begins the names; default: that of FILE or USER"),
     JSON,
     DRY_RUN,
-    records=("file", "user", "name"),
+    records=("file", "user", "of", "name"),
 )
 def run_import_crontab(arguments: argparse.Namespace) -> None:
     """Make processes and schedules of a crontab; `launch.py reload` then takes them over.
@@ -39,32 +42,38 @@ def run_import_crontab(arguments: argparse.Namespace) -> None:
     """
     from synergy import compose
     from synergy.cli.input_files import read_text
-    from synergy.config.crontab_import import entries_of, local_zone, stem_of, write_crontab
+    from synergy.config import crontab_import
     from synergy.config.loader import crontab_folder
     from synergy.schedule.cron.crontab import read_crontab
 
-    stem = stem_of(arguments.name or _stem(arguments.file))
-    crontab = read_crontab(read_text(arguments.file), has_users=arguments.user)
+    if arguments.user and arguments.of:
+        raise InvalidValue("with --user each line names its user: leave --of out")
+    user = None if arguments.user else arguments.of or crontab_import.user_name(os.geteuid())
+    stem = crontab_import.stem_of(arguments.name or _stem(arguments.file, user))
+    crontab = read_crontab(read_text(arguments.file), user)
     project = compose.open_project()
-    zone = local_zone()
-    imported = entries_of(crontab, stem, project.settings.box_id, zone)
-    _check(imported, project.settings)
-    file = crontab_folder(project.settings, project.path) / f"{stem}.json"
+    settings = project.settings
+    owner = crontab_import.owner_of(settings.home)
+    imported = crontab_import.entries_of(
+        crontab, stem, settings.box_id, crontab_import.local_zone(), owner
+    )
+    _check(imported, settings)
+    file = crontab_folder(settings, project.path) / f"{stem}.json"
     if not imported.processes:
         _note_remarks(imported)
         step = f"to remove what it became before: remove {file}, then launch.py reload"
         raise InvalidValue(f"{arguments.file}: no line of it can be taken; {step}")
     changes = _changes(imported, file)
     if not arguments.dry_run and any(changes[kind] for kind in ("new", "changed", "removed")):
-        write_crontab(file, imported)
+        crontab_import.write_crontab(file, imported, owner)
     if arguments.json:
         output.print_json(_json(imported, file, changes, arguments))
     else:
         _print(imported, file, changes, arguments)
 
 
-def _stem(file: str) -> str:
-    return "crontab" if file == "-" else Path(file).name.removesuffix(".txt")
+def _stem(file: str, user: str | None) -> str:
+    return user or "crontab" if file == "-" else Path(file).name.removesuffix(".txt")
 
 
 def _check(imported: Imported, settings: Settings) -> None:

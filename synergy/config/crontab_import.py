@@ -14,6 +14,7 @@ import re
 import shutil
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,8 +47,10 @@ class Imported:
         return {"process_context": self.processes, "schedule_context": self.schedules}
 
 
-def entries_of(crontab: Crontab, stem: str, box: str, local_zone: str) -> Imported:
+def entries_of(crontab: Crontab, stem: str, box: str, local_zone: str, runner: int) -> Imported:
     """The entries for this box; lines that cannot run as their user are refused.
+
+    `runner` is the number of the user that Synergy runs as.
 
     Lines with the same command, input and variables become one schedule. Its name is made of
     `stem`, the program and a digest of the command, so that other times, and another order of
@@ -57,7 +60,8 @@ def entries_of(crontab: Crontab, stem: str, box: str, local_zone: str) -> Import
     alike: defaultdict[str, list[CronLine]] = defaultdict(list)
     for line in crontab.lines:
         try:
-            alike[json.dumps(_process(line, box), sort_keys=True) + (line.zone or "")].append(line)
+            process = json.dumps(_process(line, box, runner), sort_keys=True)
+            alike[f"{process} {line.zone}"].append(line)
         except InvalidValue as error:
             refused.append(Remark(line.number, line.text, str(error)))
     processes: dict[str, Fields] = {}
@@ -65,7 +69,7 @@ def entries_of(crontab: Crontab, stem: str, box: str, local_zone: str) -> Import
     names: dict[int, str] = {}
     for lines in alike.values():
         name = _name(stem, lines[0], processes)
-        processes[name] = {"process_name": name, **_process(lines[0], box)}
+        processes[name] = {"process_name": name, **_process(lines[0], box, runner)}
         schedules[name] = {
             "schedule_name": name,
             "process": name,
@@ -82,9 +86,14 @@ def _by_line(remarks: Iterable[Remark]) -> tuple[Remark, ...]:
     return tuple(sorted(remarks, key=lambda remark: remark.line))
 
 
-def _process(line: CronLine, box: str) -> Fields:
-    """The fields of the process; raises InvalidValue if its user cannot run it here."""
+def _process(line: CronLine, box: str, runner: int) -> Fields:
+    """The fields of the process; raises InvalidValue if it cannot run as its user here."""
     account = _account(line)
+    if runner not in (0, account.pw_uid):
+        step = f"import it into a deployment of {account.pw_name}, or of root"
+        raise InvalidValue(
+            f"it runs as {account.pw_name}, and this deployment runs as {user_name(runner)}: {step}"
+        )
     surroundings = {
         "SHELL": "/bin/sh",
         "PATH": CRON_PATH,
@@ -101,26 +110,27 @@ def _process(line: CronLine, box: str) -> Fields:
     }
     if line.stdin:
         fields["stdin"] = line.stdin
-    if account.pw_uid != os.geteuid():
+    if account.pw_uid != runner:
         fields["user"] = account.pw_name
     return fields
 
 
 def _account(line: CronLine) -> pwd.struct_passwd:
     """The user that a line runs as."""
-    own = pwd.getpwuid(os.geteuid())
-    if line.user is None:
+    if not line.has_user:
         _refuse_user_column(line.command)
-        return own
     try:
-        found = pwd.getpwnam(line.user)
+        return pwd.getpwnam(line.user)
     except KeyError:
-        step = "a crontab of a user has no user column: leave --user out"
-        raise InvalidValue(f"this machine has no user {line.user}; {step}") from None
-    if found.pw_uid != own.pw_uid and os.geteuid() != 0:
-        step = f"import it as {line.user} into a deployment of that user, or as root"
-        raise InvalidValue(f"it runs as {line.user}, and only root can do that: {step}")
-    return found
+        step = "; a crontab of a user has no user column: leave --user out" if line.has_user else ""
+        raise InvalidValue(f"this machine has no user {line.user}{step}") from None
+
+
+def user_name(number: int) -> str:
+    """The name of a user, or its number if it has none."""
+    with suppress(KeyError):
+        return pwd.getpwuid(number).pw_name
+    return str(number)
 
 
 def _refuse_user_column(command: str) -> None:
@@ -185,9 +195,14 @@ def local_zone() -> str:
         return "UTC"
 
 
-def write_crontab(file: Path, imported: Imported) -> None:
-    """Writes the file atomically; it is private, because commands may hold secrets."""
-    private_files.make_folder(file.parent)
+def owner_of(home: Path) -> int:
+    """The number of the user that a deployment runs as: the owner of its home, if it has one."""
+    return home.stat().st_uid if home.exists() else os.geteuid()
+
+
+def write_crontab(file: Path, imported: Imported, owner: int) -> None:
+    """Writes the file atomically, readable by its owner only: commands may hold secrets."""
+    file.parent.mkdir(exist_ok=True)
     temporary = file.with_suffix(".new")
     temporary.unlink(missing_ok=True)
     handle = private_files.open_file(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
@@ -195,5 +210,7 @@ def write_crontab(file: Path, imported: Imported) -> None:
         json.dump(imported.content, opened, indent=2, ensure_ascii=False, sort_keys=True)
         opened.write("\n")
         opened.flush()
+        if os.geteuid() == 0:
+            os.fchown(handle, owner, -1)
         os.fsync(handle)
     temporary.replace(file)

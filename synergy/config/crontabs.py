@@ -24,7 +24,12 @@ Fields = dict[str, Any]
 def read_crontabs(folder: Path, findings: Findings) -> dict[str, dict[str, Entry]]:
     """The entries of all files in the folder, for each dictionary of the context."""
     entries: dict[str, dict[str, Entry]] = {name: {} for name in KINDS}
-    for file in crontab_files(folder):
+    try:
+        files = crontab_files(folder)
+    except OSError as error:
+        findings.mistake(FOLDER, f"{folder} cannot be read: {error.strerror}")
+        return entries
+    for file in files:
         where = f"{FOLDER}/{file.name}"
         for name, found in crontab_content(file, where, findings).items():
             for key, fields in found.items():
@@ -35,8 +40,11 @@ def read_crontabs(folder: Path, findings: Findings) -> dict[str, dict[str, Entry
 
 
 def crontab_files(folder: Path) -> list[Path]:
-    """The files of the crontabs that were imported."""
-    return sorted(folder.glob("*.json"))
+    """The files of the crontabs that were imported; raises OSError if the folder is unreadable."""
+    try:
+        return sorted(file for file in folder.iterdir() if file.suffix == ".json")
+    except FileNotFoundError:
+        return []
 
 
 def crontab_content(file: Path, where: str, findings: Findings) -> dict[str, dict[str, Fields]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -92,7 +93,8 @@ def _executed(settings: Settings, project: Path, deployment: Deployment) -> list
     names = dict.fromkeys(("base", settings.env))
     files = [project / "settings" / f"{name}.py" for name in names]
     files += [_module_file(settings.context, project), project / "launch.py"]
-    files += crontab_files(crontab_folder(settings, project))
+    with suppress(OSError):  # which is a mistake in the context
+        files += crontab_files(crontab_folder(settings, project))
     files.append(project / "workers" / "__init__.py")
     for process in deployment.processes.values():
         if process.classname is not None:

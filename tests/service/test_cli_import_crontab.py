@@ -14,6 +14,7 @@ from synergy.compose import open_project
 from synergy.schedule.check_context import Known
 from synergy.schedule.definition import Times, WorkerProgram
 from synergy.schedule.format.read import read
+from tests.another_user import needs_root
 from tests.service.commands import BOX
 
 CONTEXT = """
@@ -126,6 +127,18 @@ def test_standard_input_and_a_name(commands, folder, monkeypatch):
     assert told["file"] == str(folder / "crontabs" / "of-ann.json")
 
 
+def test_the_crontab_of_a_user_begins_with_the_name_of_the_user(commands, folder, monkeypatch):
+    me = pwd.getpwuid(os.geteuid()).pw_name
+    for options in ([], ["--of", me]):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(TAB.encode())))
+        assert take(commands, "-", *options)["file"] == str(folder / "crontabs" / f"{me}.json")
+
+
+def test_a_user_is_given_once(commands, tab):
+    assert commands.run("schedule", "import-crontab", tab(), "--user", "--of", "ann") == 2
+    assert "leave --of out" in commands.err
+
+
 def test_a_system_crontab_has_users(commands, tab):
     me = pwd.getpwuid(os.geteuid()).pw_name
     text = f"0 2 * * * {me} /opt/backup.sh\n0 2 * * * no-such-user x\n"
@@ -134,9 +147,22 @@ def test_a_system_crontab_has_users(commands, tab):
     assert "this machine has no user no-such-user" in told["refused"][0]["what"]
 
 
-def test_the_file_is_private(commands, folder, tab):
-    take(commands, tab())
-    assert (folder / "crontabs" / "nightly.json").stat().st_mode & 0o777 == 0o600
+def test_the_file_is_readable_by_the_user_of_the_deployment_only(commands, folder, tab):
+    needs_root()
+    commands.home.mkdir()
+    os.chown(commands.home, pwd.getpwnam("nobody").pw_uid, -1)
+    me = pwd.getpwuid(os.geteuid()).pw_name
+    told = take(commands, tab(f"0 2 * * * nobody a\n0 2 * * * {me} a\n"), "--user")
+    assert [remark["line"] for remark in told["refused"]] == [2]
+    found = (folder / "crontabs" / "nightly.json").stat()
+    assert found.st_mode & 0o777 == 0o600
+    assert found.st_uid == pwd.getpwnam("nobody").pw_uid
+
+
+def test_a_folder_that_cannot_be_read_is_a_finding(commands, folder):
+    (folder / "crontabs").write_text("")
+    found = commands.json("check", code=78)["mistakes"]
+    assert any("cannot be read" in mistake for mistake in found)
 
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", "@reboot x\n"])

@@ -6,8 +6,11 @@ import threading
 from contextlib import closing
 from dataclasses import replace
 
+import pytest
+
 from synergy.clock import SystemClock
 from synergy.model.unit_of_work import UnitState
+from synergy.worker.heartbeat import LAST_WORK_SECONDS
 from synergy.worker.outcome import Outcome
 from synergy.worker.task import Task
 from synergy.worker.unit_runner import UnitRunner
@@ -72,6 +75,25 @@ def test_a_worker_that_finishes_its_work_can_still_be_stopped_at_once():
     system.round("Hour", work)
     (unit,) = system.units("Hour", "2015051704")
     assert (unit.state, unit.attempt) == (UnitState.REQUESTED, 2)
+
+
+@pytest.mark.parametrize("may_finish", [True, False])
+def test_work_without_checkpoints_is_given_back_unless_it_may_be_finished(may_finish):
+    system = SchedulerHarness(hour_and_day())
+    system.write("raw", "2015051704", 1)
+    system.schedule()
+
+    def work(task: Task) -> Outcome:
+        beats = system.runner("Hour")._heartbeat
+        beats.run_once(system.clock.now())
+        (system.stop.finish if may_finish else system.stop.set)()
+        system.clock.advance(LAST_WORK_SECONDS)
+        beats.run_once(system.clock.now())
+        return copy_rows(task)
+
+    system.round("Hour", work)
+    (unit,) = system.units("Hour", "2015051704")
+    assert unit.state is (UnitState.PROCESSED if may_finish else UnitState.REQUESTED)
 
 
 def test_units_that_are_given_back_need_no_collector():

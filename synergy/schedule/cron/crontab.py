@@ -41,8 +41,8 @@ _REBOOT = "no schedule starts with the machine: declare a daemon in context.py, 
 class CronLine:
     """A line that was understood; `cron` has its times in canonical form.
 
-    `variables` are those that were assigned before it, `zone` the value of CRON_TZ. `user` is that
-    of the user column, None without one.
+    `variables` are those that were assigned before it, `zone` the value of CRON_TZ. `has_user`:
+    the user stands in the line.
     """
 
     number: int
@@ -52,7 +52,8 @@ class CronLine:
     stdin: str | None
     variables: Mapping[str, str]
     zone: str | None
-    user: str | None
+    user: str
+    has_user: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +74,9 @@ class Crontab:
     notes: tuple[Remark, ...]
 
 
-def read_crontab(text: str, *, has_users: bool) -> Crontab:
-    """The crontab in this text; `has_users`: a user stands before each command."""
-    reader = _Reader(has_users)
+def read_crontab(text: str, user: str | None) -> Crontab:
+    """The crontab of this user; None: a user stands before each command."""
+    reader = _Reader(user)
     for number, line in enumerate(text.split("\n"), 1):
         reader.read(number, line)
     return Crontab(tuple(reader.lines), tuple(reader.refused), tuple(reader.notes))
@@ -95,8 +96,8 @@ def command_and_input(text: str) -> tuple[str, str | None]:
 class _Reader:
     """Reads line by line; holds the variables that were assigned so far."""
 
-    def __init__(self, has_users: bool) -> None:
-        self._has_users = has_users
+    def __init__(self, user: str | None) -> None:
+        self._user = user
         self._variables: dict[str, str] = {}
         self.lines: list[CronLine] = []
         self.refused: list[Remark] = []
@@ -144,8 +145,8 @@ class _Reader:
         if unlogged != text:
             self._note(number, text, "the - before it is left out: every run is recorded")
         times, rest = _split(unlogged)
-        user = None
-        if self._has_users:
+        user = self._user
+        if user is None:
             user, rest = _user(rest)
         command, stdin = command_and_input(rest)
         if not command.strip():
@@ -159,6 +160,7 @@ class _Reader:
             variables=dict(self._variables),
             zone=self._zone(),
             user=user,
+            has_user=self._user is None,
         )
 
 

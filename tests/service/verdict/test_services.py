@@ -85,6 +85,8 @@ def test_an_assigned_process_that_does_not_run_is_a_finding(system):
     assert kinds(look(system)) == [("process_down", "Hours", 1)]
     report(system, "starting")
     assert look(system).is_well
+    report(system, "finishing", since=system.clock.now() - timedelta(hours=2))
+    assert look(system).is_well  # it works, without a limit
     report(system, "starting", since=system.clock.now() - timedelta(minutes=2))
     assert kinds(look(system)) == [("process_down", "Hours", 1)]
     system.store.boxes.switch("b", "Hours", False, "me", system.clock.now())

@@ -76,8 +76,9 @@ LINES: tuple[tuple[str, Became | str], ...] = (
 )
 
 
-def imported(text: str, *, has_users: bool = False) -> Imported:
-    return entries_of(read_crontab(text, has_users=has_users), "tab", "box-1", HERE)
+def imported(text: str, *, has_users: bool = False, runner: int = ME.pw_uid) -> Imported:
+    user = None if has_users else ME.pw_name
+    return entries_of(read_crontab(text, user), "tab", "box-1", HERE, runner)
 
 
 @pytest.mark.parametrize(("line", "expected"), LINES, ids=[line for line, _ in LINES])
@@ -200,15 +201,33 @@ def test_a_user_that_does_not_exist_is_refused() -> None:
     assert remark.what.startswith("this machine has no user /usr/bin/x; ")
 
 
-def test_another_user_needs_root(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "geteuid", lambda: 0)
-    as_root = imported("0 1 * * * nobody a\n", has_users=True)
-    process, _ = of_line(as_root, 1)
+def test_a_crontab_may_be_that_of_another_user() -> None:
+    found = entries_of(read_crontab("0 1 * * * a\n", "nobody"), "tab", "box-1", HERE, 0)
+    process, _ = of_line(found, 1)
+    assert process["user"] == "nobody"
+    assert process["variables"]["LOGNAME"] == "nobody"  # type: ignore[index]
+    (remark,) = entries_of(read_crontab("0 1 * * * a\n", "x-y"), "tab", "box", HERE, 0).refused
+    assert remark.what == "this machine has no user x-y"
+
+
+def test_a_deployment_of_root_runs_lines_of_all_users() -> None:
+    found = imported("0 1 * * * nobody a\n0 1 * * * root b\n", has_users=True, runner=0)
+    process, _ = of_line(found, 1)
     assert process["user"] == "nobody"
     assert process["cwd"] == pwd.getpwnam("nobody").pw_dir
-    monkeypatch.setattr(os, "geteuid", lambda: pwd.getpwnam("daemon").pw_uid)
-    (remark,) = imported("0 1 * * * nobody a\n", has_users=True).refused
-    assert remark.what.startswith("it runs as nobody, and only root can do that")
+    assert "user" not in of_line(found, 2)[0]
+
+
+def test_a_deployment_of_another_user_runs_lines_of_that_user_only() -> None:
+    daemon = pwd.getpwnam("daemon").pw_uid
+    text = "0 1 * * * nobody a\n0 1 * * * daemon a\n"
+    found = imported(text, has_users=True, runner=daemon)
+    (remark,) = found.refused
+    assert remark.what == (
+        "it runs as nobody, and this deployment runs as daemon: "
+        "import it into a deployment of nobody, or of root"
+    )
+    assert "user" not in of_line(found, 2)[0]
 
 
 @pytest.mark.parametrize(
