@@ -8,13 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from synergy.config import classes, mx, settings_reader
+from synergy.config.duplicates import check_duplicates
 from synergy.config.findings import Findings
 from synergy.config.permissions import check_permissions
 from synergy.config.processes import check_classes, read_processes
+from synergy.config.programs import check_programs
 from synergy.config.secrets import known_secrets
 from synergy.config.settings import Settings
 from synergy.config.source import put_on_path, run_file, shown
 from synergy.config.trees import read_trees
+from synergy.config.weak_secrets import check_secrets
 from synergy.engines import bus_engine, store_engine
 from synergy.model.process import Deployment, FreerunProcess, Process
 from synergy.runtime import masking
@@ -49,6 +52,7 @@ def check(project: Path, environ: Mapping[str, str], *, imports: bool = True) ->
     check_permissions(settings, _executed(settings, project, deployment), findings)
     if imports:
         check_classes(deployment.processes, findings)
+        check_programs(deployment.processes.values(), settings, project, environ, findings)
     return Checked(settings, deployment, tuple(findings.mistakes), tuple(findings.warnings))
 
 
@@ -60,11 +64,12 @@ def _settings(project: Path, environ: Mapping[str, str], findings: Findings) -> 
 
 
 def _check_connections(settings: Settings, findings: Findings) -> None:
-    """Warns about connections that others on the network could read or change."""
+    """Warns about connections that others could read, change, or open with a guessed password."""
     for weakness in store_engine(settings.store).weaknesses(settings.store):
         findings.warning("SYNERGY_STORE", weakness)
     for weakness in bus_engine(settings.bus).weaknesses(settings.bus):
         findings.warning("SYNERGY_BUS", weakness)
+    check_secrets(settings, findings)
 
 
 def _executed(settings: Settings, project: Path, deployment: Deployment) -> list[Path]:
@@ -93,6 +98,7 @@ def _deployment(settings: Settings, project: Path, findings: Findings) -> Deploy
     if names is None:
         return Deployment({}, {})
     where = shown(path, project)
+    check_duplicates(path, names, where, findings)
     entries = _entries("process_context", names, where, findings)
     declared = read_processes(entries, settings, findings)
     trees = read_trees(_entries("timetable_context", names, where, findings), declared, findings)
