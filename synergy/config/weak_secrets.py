@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from urllib.parse import unquote, urlsplit
 
 from synergy.config.findings import Findings
 from synergy.config.secrets import login_of
 from synergy.config.settings import PREFIX, Settings
 from synergy.loopback import is_loopback
+from synergy.names import local_token
 
 SHORTEST = 12  # characters
 ADVICE = "take a random one: openssl rand -hex 24"
@@ -21,10 +23,14 @@ _WELL_KNOWN = frozenset(_KNOWN_TEXT.split())
 
 
 def check_secrets(settings: Settings, findings: Findings) -> None:
-    """Warns about short and well-known passwords of URLs, and secrets of webhooks and logins."""
+    """Warns about weak passwords of URLs, secrets of webhooks and logins, and the home's token."""
     for name, what, secret, user in _secrets(settings):
         if reason := weakness(secret, user):
             findings.warning(f"{PREFIX}{name.upper()}", f"{what} {reason}: {ADVICE}")
+    token = local_token(settings.home)
+    with suppress(OSError, UnicodeDecodeError):
+        if reason := weakness(token.read_text().strip()):
+            findings.warning(str(token), f"the token {reason}: remove the file, and restart MX")
 
 
 def weakness(secret: str, user: str = "") -> str | None:

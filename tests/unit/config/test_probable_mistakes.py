@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from synergy.config.weak_secrets import weakness
+from synergy.names import local_token
 from tests.unit.config.kit import HEAD, checked, managed, mistakes, one, only_mistake, tree, write
 
 RANDOM = "k3JvQ9xT7mWz2LpR"
@@ -177,6 +178,19 @@ def test_a_weak_secret_is_a_warning_that_does_not_quote_it(
 def test_the_secret_of_a_login_provider_may_be_weak_as_well() -> None:
     assert weakness("synergy") == "is a well-known one"
     assert weakness(RANDOM) is None
+
+
+def test_a_weak_token_of_the_home_is_a_warning_that_does_not_quote_it(project: Path) -> None:
+    one(project, managed("p", "hourly"))
+    token = local_token(project / "var")
+    token.parent.mkdir(parents=True)
+    token.write_text(RANDOM)
+    assert not [each for each in checked(project).warnings if "the token" in each]
+    token.write_text("tok-1\n")
+    (warning,) = (each for each in checked(project).warnings if "the token" in each)
+    assert warning == (
+        f"{token}: the token has fewer than 12 characters: remove the file, and restart MX"
+    )
 
 
 @pytest.mark.parametrize(
