@@ -10,14 +10,17 @@ from pathlib import Path
 
 from synergy.config import classes, mx, settings_reader
 from synergy.config.crontabs import FOLDER, crontab_files, read_crontabs
+from synergy.config.duplicates import check_duplicates
 from synergy.config.findings import Findings
 from synergy.config.older_names import NAMES
 from synergy.config.permissions import check_permissions
 from synergy.config.processes import check_classes, read_processes
+from synergy.config.programs import check_programs
 from synergy.config.secrets import known_secrets
 from synergy.config.settings import Settings
 from synergy.config.source import forget_imports, put_on_path, run_file, shown
 from synergy.config.trees import read_trees
+from synergy.config.weak_secrets import check_secrets
 from synergy.engines import bus_engine, store_engine
 from synergy.errors import ConfigurationError
 from synergy.model.process import Deployment, FreerunProcess, Process
@@ -53,6 +56,7 @@ def check(project: Path, environ: Mapping[str, str], *, imports: bool = True) ->
     check_permissions(settings, _executed(settings, project, deployment), findings)
     if imports:
         check_classes(deployment.processes, findings)
+        check_programs(deployment.processes.values(), settings, project, environ, findings)
     return Checked(settings, deployment, tuple(findings.mistakes), tuple(findings.warnings))
 
 
@@ -81,11 +85,12 @@ def _settings(project: Path, environ: Mapping[str, str], findings: Findings) -> 
 
 
 def _check_connections(settings: Settings, findings: Findings) -> None:
-    """Warns about connections that others on the network could read or change."""
+    """Warns about connections that others could read, change, or open with a guessed password."""
     for weakness in store_engine(settings.store).weaknesses(settings.store):
         findings.warning("SYNERGY_STORE", weakness)
     for weakness in bus_engine(settings.bus).weaknesses(settings.bus):
         findings.warning("SYNERGY_BUS", weakness)
+    check_secrets(settings, findings)
 
 
 def _executed(settings: Settings, project: Path, deployment: Deployment) -> list[Path]:
@@ -119,6 +124,7 @@ def _deployment(settings: Settings, project: Path, findings: Findings) -> Deploy
     crontabs = read_crontabs(crontab_folder(settings, project), findings)
     if names.get("mq_queue_context"):
         findings.warning(f"{where} mq_queue_context", NAMES["queue_context_entry"])
+    check_duplicates(path, names, where, findings)
     entries = _entries("process_context", names, where, findings)
     _add(crontabs["process_context"], entries, "process", findings)
     declared = read_processes(entries, settings, findings)

@@ -170,13 +170,15 @@ def is_on(fields: FieldReader, settings: Settings) -> bool:
 
 def present_on_boxes(fields: FieldReader) -> tuple[str, ...]:
     """The patterns of box ids."""
-    patterns = fields.strings("present_on_boxes")
-    for pattern in patterns:
+    sound = []
+    for pattern in fields.strings("present_on_boxes"):
         try:
             re.compile(pattern)
         except re.error as error:
             fields.mistake("present_on_boxes", f"{pattern!r} is no regular expression: {error}")
-    return patterns
+        else:
+            sound.append(pattern)
+    return tuple(sound)
 
 
 def trigger_frequency(fields: FieldReader, default: str) -> str:

@@ -27,6 +27,7 @@ from synergy.model.process import (
 from synergy.schedule.format.field_reader import NO_TIME, FieldReader
 from synergy.timeperiod import Qualifier, largest_grouping
 
+MOST_INSTANCES = 256  # worker processes of one process on a box; each takes tens of megabytes
 _PROVIDED = ("timeperiod", "start", "end", "attempt", "home")
 _PROVIDED_TO_RUNS = (*_PROVIDED, "run", "state", "generation")
 
@@ -76,7 +77,7 @@ def _common(key: str, fields: FieldReader, settings: Settings) -> dict[str, Any]
         "classname": process_fields.classname(fields),
         "token": fields.text("token", key),
         "present_on_boxes": process_fields.present_on_boxes(fields),
-        "instances": fields.integer("instances", 1, low=1),
+        "instances": fields.integer("instances", 1, low=1, high=MOST_INSTANCES),
         "arguments": process_fields.arguments(fields),
         "is_on": process_fields.is_on(fields, settings),
     }

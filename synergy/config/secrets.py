@@ -61,15 +61,21 @@ def content_of(path: Path) -> str:
     return text
 
 
+def login_of(url: str) -> tuple[str, str, str] | None:
+    """Name, password, and hosts with path, as a URL has them; None without a password."""
+    found = _LOGIN.match(url)
+    return (found[1], found[2], found[3]) if found and found[2] else None
+
+
 def _of_url(url: str) -> Iterator[str]:
     """The passwords in a URL.
 
     One that the rest of the URL contains too, such as `synergy` of a user `synergy`, is left out:
     otherwise every name and path with that word would be masked.
     """
-    if found := _LOGIN.match(url):
-        name, password, place = found.groups()
-        if password and password not in f"{name} {place}":
+    if found := login_of(url):
+        name, password, place = found
+        if password not in f"{name} {place}":
             yield password
     for option, value in parse_qsl(url.partition("?")[2]):
         if value and option.lower().endswith(_OPTIONS):

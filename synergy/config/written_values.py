@@ -96,6 +96,9 @@ def _from_environ(environ: Mapping[str, str], findings: Findings) -> dict[str, W
     values = {}
     for key, value in sorted(environ.items()):
         if not key.startswith(PREFIX) or key == "SYNERGY_ENV" or _INTERNAL.fullmatch(key):
+            if key.upper().startswith(PREFIX) and not key.startswith(PREFIX):
+                meant = key.upper()
+                findings.warning(key, f"is ignored: variables are in upper case, such as {meant}")
             continue
         name = key.removeprefix(PREFIX).lower()
         if _is_known(name, key, findings) and value:

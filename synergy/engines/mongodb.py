@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,18 @@ EXAMPLE = "mongodb://host-1,host-2/synergy?replicaSet=rs0"
 
 _DATABASE = re.compile(r"""[^/\\. "$*<>:|?\x00]{1,63}""")
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^][:,]+)(:[0-9]{1,5})?")
+_KNOWN = """
+    appName authMechanism authMechanismProperties authSource compressors connect connectTimeoutMS
+    directConnection heartbeatFrequencyMS journal loadBalanced localThresholdMS maxConnecting
+    maxIdleTimeMS maxPoolSize maxStalenessSeconds minPoolSize readConcernLevel readPreference
+    readPreferenceTags replicaSet retryReads retryWrites serverMonitoringMode
+    serverSelectionTimeoutMS socketTimeoutMS srvMaxHosts srvServiceName ssl timeoutMS tls
+    tlsAllowInvalidCertificates tlsAllowInvalidHostnames tlsCAFile tlsCRLFile tlsCertificateKeyFile
+    tlsCertificateKeyFilePassword tlsDisableOCSPEndpointCheck tlsInsecure w waitQueueTimeoutMS
+    wTimeoutMS zlibCompressionLevel
+"""
+OPTIONS = {name.lower(): name for name in _KNOWN.split()}
+"""The options of a URL. The driver knows them too, but importing it takes long."""
 _PORT = 27017  # if the URL names none
 
 
@@ -95,6 +108,11 @@ def _mistake(url: str) -> str | None:
         return f"expected the name of a database, for example {EXAMPLE}"
     if not _DATABASE.fullmatch(parts.database):
         return f"that is no name of a database; expected, for example, {EXAMPLE}"
+    for name in parts.options:
+        if name not in OPTIONS:
+            near = get_close_matches(name, OPTIONS, 1)
+            meant = f"did you mean {OPTIONS[near[0]]}?" if near else "MongoDB has no such option"
+            return f"unknown option {name}: {meant}"
     return None
 
 

@@ -26,6 +26,8 @@ class SqliteEngine:
 
     def complete(self, url: str, file: Callable[[str], Path]) -> str:
         path = url.removeprefix(_PREFIX)
+        if "?" in path:
+            raise InvalidValue(f"a file has no options: expected {_PREFIX}FILE without ?")
         if path == ":memory:":
             raise InvalidValue("a store in memory cannot be shared by several processes")
         return f"{_PREFIX}{file(path)}"

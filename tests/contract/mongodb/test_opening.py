@@ -9,7 +9,9 @@ from typing import Any
 
 import pymongo
 import pytest
+from pymongo.common import URI_OPTIONS_VALIDATOR_MAP
 
+from synergy.engines.mongodb import OPTIONS
 from synergy.errors import ConfigurationError, Refused, StorageUnavailable
 from synergy.storage.mongodb import MongoStore, engine, layout
 from synergy.storage.mongodb.database import Database
@@ -188,3 +190,11 @@ def test_a_url_may_set_its_own_deadline_and_name() -> None:
 def test_an_unusable_url_is_refused_at_once(url: str, reason: str) -> None:
     with pytest.raises(ConfigurationError, match=reason):
         Database.connect(url)
+
+
+def test_the_known_options_of_a_url_are_those_of_the_driver() -> None:
+    """Except those that change how it returns values, and those that do nothing any more."""
+    unusual = {"datetime_conversion", "driver", "fsync", "server_api", "srvallowedhostssuffix"}
+    unusual |= {"enableoverloadretargeting", "maxadaptiveretries", "tz_aware", "uuidrepresentation"}
+    unusual |= {"unicode_decode_error_handler", "waitqueuemultiple"}
+    assert set(OPTIONS) == set(URI_OPTIONS_VALIDATOR_MAP) - unusual

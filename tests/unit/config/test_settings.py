@@ -145,8 +145,8 @@ def test_unprotected_connections_are_warnings(project: Path) -> None:
     found = check(
         project,
         {
-            "SYNERGY_STORE": "mongodb://me:s3cret@db-1/synergy?replicaSet=rs0",
-            "SYNERGY_BUS": "amqps://me:s3cret@mq-1/?verify=verify_none",
+            "SYNERGY_STORE": "mongodb://me:a-random-s3cret@db-1/synergy?replicaSet=rs0",
+            "SYNERGY_BUS": "amqps://me:a-random-s3cret@mq-1/?verify=verify_none",
         },
         imports=False,
     )
@@ -154,5 +154,5 @@ def test_unprotected_connections_are_warnings(project: Path) -> None:
         "SYNERGY_STORE: data and password are sent in clear text to db-1: add tls=true",
         "SYNERGY_BUS: verify=verify_none lets any server pose as RabbitMQ",
     )
-    several = "mongodb://me:p%40ss@127.0.0.1:27017,[::1]:27018/db?replicaSet=rs0"
+    several = "mongodb://me:a-random-p%40ss@127.0.0.1:27017,[::1]:27018/db?replicaSet=rs0"
     assert check(project, {"SYNERGY_STORE": several}, imports=False).warnings == ()
