@@ -33,7 +33,9 @@ def test_values_that_do_not_fit_the_program_are_refused(harness):
     for path, body in (("nightly", {"payload": "x"}), ("hook", {"arguments": {"a": 1}})):
         answer = harness.client.post(f"{API}/{path}/trigger", json=body)
         assert answer.status_code == 422
-        assert {mistake["where"] for mistake in answer.json()["errors"]} == {f"body.{name}" for name in body}
+        assert {mistake["where"] for mistake in answer.json()["errors"]} == {
+            f"body.{name}" for name in body
+        }
 
 
 def test_past_due_times_are_backfilled_once(harness):
@@ -75,6 +77,16 @@ def test_a_backfill_that_is_not_possible_is_refused(harness, name, body, status)
     answer = harness.client.post(f"{API}/{name}/backfill", json=body)
     assert answer.status_code == status, answer.text
     assert answer.json()["detail"]
+
+
+def test_a_schedule_explains_itself(harness):
+    why = harness.get("/schedules/hook/why")
+    assert (why["is_enabled"], why["next_due"], why["events"]) == (False, None, [])
+    disabled, no_agent = why["causes"]
+    assert disabled["kind"] == "disabled"
+    assert disabled["helps"][0]["path"] == "/api/v1/schedules/hook/enable"
+    assert no_agent["kind"] == "no_agent"
+    assert harness.client.get(f"{API}/nobody/why").status_code == 404
 
 
 def test_schedules_are_listed_by_program(harness):

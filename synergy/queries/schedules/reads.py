@@ -24,7 +24,7 @@ from synergy.queries.schedules.pending import (
 from synergy.queries.schedules.preview import preview
 from synergy.queries.schedules.redaction import shown
 from synergy.queries.schedules.run_successors import failed_page, failed_runs, successors
-from synergy.queries.schedules.trigger_progress import BY_TIME, legs_of
+from synergy.queries.schedules.trigger_progress import legs_of
 from synergy.queries.schedules.viewers import (
     preview_for_viewers,
     run_for_viewers,
@@ -42,7 +42,8 @@ from synergy.queries.schedules.views import (
     run_view,
     version_view,
 )
-from synergy.schedule.definition import Definition, leaves
+from synergy.queries.schedules.why import ScheduleWhy, WhySchedule, next_due
+from synergy.schedule.definition import Definition
 from synergy.schedule.format.read import read, warnings
 from synergy.schedule.format.summary import summarize
 from synergy.storage.protocol import StoreView
@@ -111,6 +112,11 @@ class ScheduleReads:
             versions=tuple(map(version_view, self._store.schedules.versions(name))),
         )
         return schedule_for_viewers(detail) if self._for_viewers else detail
+
+    def why(self, name: str) -> ScheduleWhy:
+        """What a schedule waits for, or why events started nothing; raises NotFound."""
+        schedule = stored_schedule(self._store, name)
+        return WhySchedule(self._store, self._deployment, schedule, self._clock.now()).ask()
 
     def runs(
         self,
@@ -214,7 +220,7 @@ class ScheduleReads:
             words=f"cannot be read: {mistakes[0]}" if definition is None else summarize(definition),
             is_enabled=schedule.is_enabled,
             reason=schedule.reason,
-            next_due=_next_due(schedule, definition),
+            next_due=next_due(schedule, definition),
             zone="" if definition is None else definition.zone,
             waiting=len(pending_runs(self._store, schedule.name)),
             version=schedule.version,
@@ -232,18 +238,10 @@ def touched_schedule(schedule: Schedule) -> TouchedSchedule:
         name=schedule.name,
         version=schedule.version,
         is_enabled=schedule.is_enabled,
-        next_due=_next_due(schedule, definition),
+        next_due=next_due(schedule, definition),
         warnings=_remarks(definition, mistakes),
     )
 
 
 def _remarks(definition: Definition | None, mistakes: Sequence[str]) -> tuple[str, ...]:
     return tuple(mistakes if definition is None else warnings(definition))
-
-
-def _next_due(schedule: Schedule, definition: Definition | None) -> datetime | None:
-    """The next due time, if the schedule is due by time and not at the end of a wait."""
-    if definition is None:
-        return None
-    by_time = any(isinstance(leaf, BY_TIME) for _, leaf in leaves(definition.trigger))
-    return schedule.wake_at if by_time else None
