@@ -112,7 +112,7 @@ def _print_effects(effects: Effects) -> None:
     if not effects.is_decided:
         output.note("no agent has processed it yet: launch.py box list shows whether one runs")
     elif not effects.runs:
-        output.say("it has caused no run yet: launch.py schedule show NAME says what is missing")
+        output.say("it has caused no run yet: launch.py schedule why NAME says what is missing")
 
 
 @NOUN.verb("launch.py event list --from today --limit 20", *TIMES, limit(50), CURSOR, JSON)

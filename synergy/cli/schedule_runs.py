@@ -1,4 +1,4 @@
-"""`launch.py schedule runs`, `run`, `pending`, `retry`, `cancel`."""
+"""`launch.py schedule runs`, `run`, `pending`, `why`, `retry`, `cancel`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from synergy.cli import output, schedule_tables
-from synergy.cli.options import CHANGE, CURSOR, JSON, TIMES, Verbs, argument, limit
+from synergy.cli.options import CHANGE, CURSOR, JSON, NAME, TIMES, Verbs, argument, limit
 from synergy.cli.schedule_notes import note_if_no_agent
 from synergy.cli.services import actor, services, times
 from synergy.errors import InvalidValue
@@ -102,6 +102,14 @@ def run_pending(arguments: argparse.Namespace) -> None:
         output.print_json({"items": pending})
     else:
         schedule_tables.print_pending(pending)
+
+
+@VERBS.verb("launch.py schedule why nightly", NAME, JSON)
+def run_why(arguments: argparse.Namespace) -> None:
+    """Show what a schedule waits for, or why events started nothing, and what helps."""
+    with services() as at:
+        why = at.schedule_reads.why(arguments.name)
+    output.show(arguments, why, schedule_tables.print_why)
 
 
 @VERBS.verb(

@@ -10,6 +10,7 @@ from synergy.cli import output
 
 if TYPE_CHECKING:
     from synergy.queries.schedules.views import RunDetail, RunView, ScheduleView
+    from synergy.queries.schedules.why import ScheduleWhy
 
 LONGEST_SUMMARY = 90  # characters of a schedule's summary in a list that is not on a terminal
 SHORTEST_SUMMARY = 24  # characters of it on a narrow terminal
@@ -53,6 +54,32 @@ def _shorten(headers: Sequence[str], rows: Sequence[list[object]], column: int) 
         most = max(SHORTEST_SUMMARY, left)
     for row in rows:
         row[column] = shorten(str(row[column]), most, placeholder="...")
+
+
+def print_why(why: ScheduleWhy) -> None:
+    """Prints the causes with what helps, and the newest events with their effects."""
+    output.say(output.colour(why.name, "bold"))
+    for cause in why.causes:
+        since = "" if cause.since is None else f" (since {output.instant(cause.since)})"
+        output.say(f"  {cause.kind.value}: {output.one_line(cause.text)}{since}")
+        for help_ in cause.helps:
+            output.say(f"    helps: {help_.command}")
+    if not why.causes:
+        output.say("  nothing holds it back, and it waits for nothing")
+    if why.events:
+        output.say()
+        output.table(
+            ["taken", "event", "timestamp", "effect"],
+            [
+                [
+                    output.instant(event.at),
+                    output.one_line(f"{event.type} {event.resource}"),
+                    output.instant(event.timestamp),
+                    event.effect,
+                ]
+                for event in why.events
+            ],
+        )
 
 
 def print_runs(runs: Sequence[RunView]) -> None:

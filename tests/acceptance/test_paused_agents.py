@@ -16,18 +16,21 @@ AT_ONCE = 8
 LIMIT_SECONDS = 120.0
 
 
-@pytest.fixture
-def boxes(homes, tmp_path):
+@pytest.fixture(params=["one file", "MongoDB and RabbitMQ"])
+def boxes(request, homes, tmp_path):
     """Two boxes on one store, each with one agent."""
     deaths = tmp_path / "deaths"
     deaths.mkdir()
+    urls = {"store": f"sqlite:///{tmp_path}/box-a/synergy.db"}
+    if request.param != "one file":
+        names = {"store": "mongodb_url", "bus": "rabbitmq_url"}
+        urls = {name: request.getfixturevalue(fixture) for name, fixture in names.items()}
     found = []
     for name in ("box-a", "box-b"):
-        store = f"sqlite:///{tmp_path}/box-a/synergy.db"
         box = homes(
             name,
+            **urls,
             box_id=name,
-            store=store,
             context="tests.acceptance.deployments.scheduled",
             test_short_limits="1",
             test_agents="1",

@@ -35,6 +35,8 @@ MEANING = {
     "POST /api/v1/jobs/skip": "timeperiods are of the calendar and of their process",
     "POST /api/v1/schedules": "processes, payloads and times of a definition have to be there",
     "POST /api/v1/schedules/preview": "the same",
+    "POST /api/v1/schedules/{name}/backfill": "from and to are instants of the past, in order",
+    "POST /api/v1/schedules/{name}/trigger": "arguments are for workers, payloads are sent",
     "PUT /api/v1/schedules/{name}": "the same",
     "POST /api/v1/timetable/extend": "the first hour is one of the calendar",
 }

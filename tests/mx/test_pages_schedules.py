@@ -44,6 +44,21 @@ def test_due_times_are_shown_in_utc_and_in_the_zone(harness):
     assert "Thu 2015-05-21 02:00 +0200" in text
 
 
+def test_a_schedule_shows_what_the_newest_events_did(harness):
+    leg = {"event": {"type": "FILE", "resource": "/in", "life": "1h"}}
+    harness.create({"name": "files", "process": "Report", "trigger": leg}, enabled=True)
+    assert "What the newest events did" not in page(harness, "/schedules/files")
+    event = {"eventType": "FILE", "eventTimestamp": "2015-05-20T12:00:08Z"}
+    for resource in ("/in/a", f"/out/{EVIL}"):
+        sent = {**event, "eventResourceId": resource}
+        assert harness.client.post("/api/v1/events", json=sent).status_code == 202
+    harness.settle()
+    text = page(harness, "/schedules/files")
+    assert "counts in run" in text
+    assert f"no leg waits for FILE /out/{EVIL}" in unescape(text)
+    assert EVIL not in text
+
+
 def test_failing_schedules_come_first(harness):
     harness.create({**NIGHTLY, "name": "aaa"})
     harness.create(HOOK)

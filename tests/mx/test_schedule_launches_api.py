@@ -79,6 +79,16 @@ def test_a_backfill_that_is_not_possible_is_refused(harness, name, body, status)
     assert answer.json()["detail"]
 
 
+def test_a_schedule_explains_itself(harness):
+    why = harness.get("/schedules/hook/why")
+    assert (why["is_enabled"], why["next_due"], why["events"]) == (False, None, [])
+    disabled, no_agent = why["causes"]
+    assert disabled["kind"] == "disabled"
+    assert disabled["helps"][0]["path"] == "/api/v1/schedules/hook/enable"
+    assert no_agent["kind"] == "no_agent"
+    assert harness.client.get(f"{API}/nobody/why").status_code == 404
+
+
 def test_schedules_are_listed_by_program(harness):
     for program, names in (("Report", ["nightly"]), ("https://receiver.example", ["hook"])):
         found = harness.client.get(API, params={"program": program}).json()

@@ -89,9 +89,8 @@ def test_a_second_backfill_repeats_nothing(agents):
     assert dues(backfill(agents)) == [(n, False, "pending_constraint") for n in (6, 7, 8)]
     member.rest()
     again = backfill(agents, end=10)
-    assert dues(again) == [
-        *((n, False, "processed") for n in (6, 7, 8)), (9, True, "pending_constraint"),
-    ]  # fmt: skip
+    done = [(number, False, "processed") for number in (6, 7, 8)]
+    assert dues(again) == [*done, (9, True, "pending_constraint")]
     assert [one.run for one in again[:3]] == [one.run for one in first]
 
 
@@ -107,9 +106,8 @@ def test_due_times_that_the_schedule_skipped_or_failed_are_run(agents):
     agents.advance(member, 600)
     now = agents.clock.now()
     found = agents.actions.backfill("hourly", hour(13), hour(16) + HOUR / 10, ALICE, now)
-    assert dues(found) == [
-        *((n, False, "processed") for n in (13, 14, 15)), (16, True, "pending_constraint"),
-    ]  # fmt: skip
+    done = [(number, False, "processed") for number in (13, 14, 15)]
+    assert dues(found) == [*done, (16, True, "pending_constraint")]
 
 
 def test_a_failed_backfill_can_be_repeated(agents):
@@ -120,9 +118,8 @@ def test_a_failed_backfill_can_be_repeated(agents):
     for _ in range(3):
         backfill(agents, end=7)
         agents.advance(member, 600)
-    assert [run.state for run in agents.runs()] == [
-        RunState.FAILED, RunState.FAILED, RunState.PROCESSED,
-    ]  # fmt: skip
+    states = [run.state for run in agents.runs()]
+    assert states == [RunState.FAILED, RunState.FAILED, RunState.PROCESSED]
     assert dues(backfill(agents, end=7)) == [(6, False, "processed")]
 
 

@@ -1,10 +1,10 @@
-"""`launch.py schedule trigger` with values of its own, and `schedule backfill`."""
+"""`launch.py schedule trigger` with values of its own, `schedule backfill` and `schedule why`."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.service.cli_schedule_kit import TWO, everything
+from tests.service.cli_schedule_kit import IMPORT, TWO, everything
 
 RANGE = ("--from", "2015-05-20T08:00:00Z", "--to", "2015-05-20T10:30:00Z")
 
@@ -59,3 +59,16 @@ def test_a_time_without_due_times_is_told(schedules):
 def test_a_list_of_one_program(schedules):
     items = schedules.json("schedule", "list", "--program", "sqs:jobs")["items"]
     assert [item["name"] for item in items] == ["hourly"]
+
+
+def test_why_names_causes_remedies_and_events(schedules, file):
+    said = schedules.ok("schedule", "why", "nightly")
+    assert "disabled: it is disabled: it was never enabled" in said
+    assert "helps: launch.py schedule enable nightly" in said
+    schedules.ok("schedule", "add", file(IMPORT), "--enable")
+    schedules.ok("event", "emit", "FILE", "/data/out/x")
+    found = schedules.json("schedule", "why", "import-orders")
+    assert [cause["kind"] for cause in found["causes"]] == ["no_agent", "unmet"]
+    assert found["events"][0]["effect"] == "no leg waits for FILE /data/out/x"
+    assert "no leg waits for FILE /data/out/x" in schedules.ok("schedule", "why", "import-orders")
+    assert schedules.run("schedule", "why", "nightli") == 3

@@ -103,7 +103,9 @@ def test_the_job_that_collects_is_pending_too(agents, reads):
     assert (view.id, view.state, view.created_at) == ("", "pending_trigger", NOW)
     assert view.not_before == NOW + timedelta(hours=2)
     assert view.waits == (
-        "3 new partitions of visits (1 of 3)", "event FILE /d (no)", "every day (no)",
+        "3 new partitions of visits (1 of 3)",
+        "event FILE /d (no such event so far)",
+        "every day (no)",
     )  # fmt: skip
     assert reads.show_schedule("both").pending == (view,)
 

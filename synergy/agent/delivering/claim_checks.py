@@ -58,6 +58,7 @@ class ClaimChecks:
     async def _read(self, run: str) -> _Rows:
         if self._next is None:
             self._next = asyncio.create_task(self._rows())
+            self._next.add_done_callback(_is_retrieved)  # those that asked may have given up
         self._asked.append(run)
         return await asyncio.shield(self._next)
 
@@ -66,3 +67,8 @@ class ClaimChecks:
             ids, self._asked, self._next = self._asked, [], None
             rows = await self._threads.run(lambda: self._runs.get(ids))
             return {row.id: row for row in rows}
+
+
+def _is_retrieved(reading: asyncio.Task[_Rows]) -> bool:
+    """Marks the error of a read as retrieved."""
+    return reading.cancelled() or reading.exception() is not None

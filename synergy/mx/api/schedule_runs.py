@@ -19,6 +19,7 @@ from synergy.mx.problems import errors
 from synergy.mx.routing import Router
 from synergy.mx.services import Services, ServicesDep
 from synergy.queries.schedules.views import Preview, RunView
+from synergy.queries.schedules.why import ScheduleWhy
 from synergy.schedule.format.literals import instant
 
 router = Router("schedules")
@@ -74,6 +75,12 @@ def list_pending_of_schedule(
     The job that collects events is in the state `pending_trigger`, and has no id.
     """
     return services.schedules.pending_page(name, limit, cursor)
+
+
+@router.get("/schedules/{name}/why", response_model=ScheduleWhy, responses=errors(404, 422))
+def explain_schedule(services: ServicesDep, _: Viewer, name: Name) -> Any:
+    """Explains what a schedule waits for, and what the newest events did or did not do."""
+    return services.schedules.why(name)
 
 
 @router.get("/schedules/{name}/preview", response_model=Preview, responses=errors(404, 422))

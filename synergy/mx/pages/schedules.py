@@ -77,6 +77,7 @@ def show_schedule(request: Request, services: ServicesDep, person: Viewer, name:
         request,
         "schedule.html",
         schedule=seen,
+        why=schedules.why(seen.name),
         preview=preview,
         why_none=why_none,
         runs=_last_runs(services, seen.name),

@@ -15,6 +15,7 @@ from synergy.queries.page import Page, searched
 from synergy.queries.schedules.event_effects import Effects, RecordedEvent, effects
 from synergy.queries.schedules.listing import failing, matching
 from synergy.queries.schedules.lookup import refuse_unknown, stored_run, stored_schedule
+from synergy.queries.schedules.next_due import next_due, why_over
 from synergy.queries.schedules.pending import (
     MOST_PENDING,
     UNCHECKED,
@@ -26,7 +27,7 @@ from synergy.queries.schedules.pending import (
 from synergy.queries.schedules.preview import preview
 from synergy.queries.schedules.redaction import shown
 from synergy.queries.schedules.run_successors import failed_page, failed_runs, successors
-from synergy.queries.schedules.trigger_progress import BY_TIME, legs_of
+from synergy.queries.schedules.trigger_progress import legs_of
 from synergy.queries.schedules.viewers import (
     preview_for_viewers,
     run_for_viewers,
@@ -44,14 +45,10 @@ from synergy.queries.schedules.views import (
     run_view,
     version_view,
 )
-from synergy.schedule.catchup import next_of
-from synergy.schedule.definition import Definition, Times, leaves
-from synergy.schedule.format.literals import spelled_instant
+from synergy.queries.schedules.why import ScheduleWhy, WhySchedule
+from synergy.schedule.definition import Definition
 from synergy.schedule.format.read import read, warnings
 from synergy.schedule.format.summary import summarize
-from synergy.schedule.progress.due_times import is_spent
-from synergy.schedule.progress.state import ProgressState
-from synergy.schedule.zones import zone
 from synergy.storage.protocol import StoreView
 
 LAST_RUNS = 10  # the runs that are shown with a schedule
@@ -106,7 +103,7 @@ class ScheduleReads:
         if definition is not None:
             progress, now = progress_of(schedule), self._clock.now()
             legs = legs_of(definition, progress, now)
-            remarks += _why_over(definition, progress, now)
+            remarks += why_over(definition, progress, now)
         runs, _ = self._store.runs.find(name, limit=LAST_RUNS)
         definition_shown = shown(schedule.definition)
         assert isinstance(definition_shown, Mapping)
@@ -121,6 +118,11 @@ class ScheduleReads:
             versions=tuple(map(version_view, self._store.schedules.versions(name))),
         )
         return schedule_for_viewers(detail) if self._for_viewers else detail
+
+    def why(self, name: str) -> ScheduleWhy:
+        """What a schedule waits for, or why events started nothing; raises NotFound."""
+        schedule = stored_schedule(self._store, name)
+        return WhySchedule(self._store, self._deployment, schedule, self._clock.now()).ask()
 
     def runs(
         self,
@@ -234,7 +236,7 @@ class ScheduleReads:
             words=f"cannot be read: {mistakes[0]}" if definition is None else summarize(definition),
             is_enabled=schedule.is_enabled,
             reason=schedule.reason,
-            next_due=_next_due(schedule, definition),
+            next_due=next_due(schedule, definition),
             zone="" if definition is None else definition.zone,
             waiting=len(pending_runs(self._store, schedule.name)),
             version=schedule.version,
@@ -252,37 +254,10 @@ def touched_schedule(schedule: Schedule) -> TouchedSchedule:
         name=schedule.name,
         version=schedule.version,
         is_enabled=schedule.is_enabled,
-        next_due=_next_due(schedule, definition),
+        next_due=next_due(schedule, definition),
         warnings=_remarks(definition, mistakes),
     )
 
 
 def _remarks(definition: Definition | None, mistakes: Sequence[str]) -> tuple[str, ...]:
     return tuple(mistakes if definition is None else warnings(definition))
-
-
-def _why_over(
-    definition: Definition, progress: ProgressState | None, now: datetime
-) -> tuple[str, ...]:
-    """Why a schedule will not run any more; `progress` is None while it is disabled."""
-    if definition.end is not None and definition.end < now:
-        return (f"end: it was at {spelled_instant(definition.end)}: nothing is due any more",)
-    if progress is not None and is_spent(definition, progress):
-        return ("max_runs: all runs are made: nothing is due any more",)
-    return ()
-
-
-def _next_due(schedule: Schedule, definition: Definition | None) -> datetime | None:
-    """The next due time, if the schedule is due by time and not at the end of a wait."""
-    at = schedule.wake_at
-    if definition is None or at is None:
-        return None
-    by_time = [leaf for _, leaf in leaves(definition.trigger) if isinstance(leaf, BY_TIME)]
-    if not by_time:
-        return None
-    local = zone(definition.zone)
-    if at.astimezone(local).date() not in definition.exclude:
-        return at
-    lines = [leaf for leaf in by_time if isinstance(leaf, Times)]
-    found = (next_of(line, local, at, definition.exclude) for line in lines)
-    return min((one for one in found if one is not None), default=None)

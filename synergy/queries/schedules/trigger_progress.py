@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from synergy.queries.schedules.views import LegView
 from synergy.schedule.definition import (
@@ -66,8 +66,17 @@ def _how(leaf: Leaf, met: Met | None, now: datetime) -> tuple[bool, str]:
             count = met.count if met is not None else 0
             return count >= n, f"{count:,} of {n:,}"
         case EventTrigger(life=life) if met is not None:
-            is_alive = now - met.at <= life
-            state = "alive" if is_alive else "over"
+            over = now - met.at - life
+            if not life:
+                return False, f"counts on arrival only; the last one was {_seconds(over)} ago"
+            is_alive = over <= timedelta(0)
+            state = "alive" if is_alive else f"over since {_seconds(over)}"
             return is_alive, f"{state}, lives for {readable_duration(life)}"
+        case EventTrigger():
+            return False, "no such event so far"
         case _:
             return met is not None, "yes" if met is not None else "no"
+
+
+def _seconds(duration: timedelta) -> str:
+    return f"{duration.total_seconds():,.0f} s"

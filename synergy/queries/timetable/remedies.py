@@ -110,10 +110,19 @@ def retry_runs(schedule: str) -> Remedy:
     return _post(command, "Launch them again", path, {"schedule": schedule})
 
 
-def enable_schedule(schedule: str) -> Remedy:
+def cancel_run(run: str) -> Remedy:
+    """Cancels a run that has not begun."""
+    return _post(f"schedule cancel {run}", "Cancel it", ("runs", run, "cancel"))
+
+
+def enable_schedule(name: str) -> Remedy:
     """Enables a schedule."""
-    path = ("schedules", schedule, "enable")
-    return _post(f"schedule enable {schedule}", "Enable the schedule", path)
+    return _post(f"schedule enable {name}", "Enable it", ("schedules", name, "enable"))
+
+
+def edit_schedule(name: str) -> Remedy:
+    """Replaces the definition of a schedule."""
+    return Remedy(f"launch.py schedule edit {name} FILE", "Edit it")
 
 
 def look_at_run(run: str) -> Remedy:
