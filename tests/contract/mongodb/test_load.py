@@ -21,6 +21,7 @@ from tests.servers.wire import Filter, Wire, wire
 
 DELAYS = (0, 0, 0, 0, 0, 0.002, 0.01, 0.05)  # seconds before an answer
 CALM = (0.3, 1.5)  # seconds between two cuts
+CUTS = 12
 
 
 @pytest.mark.parametrize("seed", seeds(1))
@@ -47,11 +48,13 @@ def _delaying(random: Random) -> Filter:
 
 @contextmanager
 def _cutting(line: Wire, random: Random) -> Iterator[None]:
-    """Cuts all connections from time to time."""
+    """Cuts all connections some times."""
     done = Event()
 
     def cut() -> None:
-        while not done.wait(random.uniform(*CALM)):
+        for _ in range(CUTS):
+            if done.wait(random.uniform(*CALM)):
+                break
             line.cut()
 
     thread = threading.Thread(target=cut)
