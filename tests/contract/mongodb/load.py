@@ -1,18 +1,19 @@
 """Eight processes that work on one MongoDB store at once, over bad connections.
 
 Two schedulers, four workers, a writer of source documents, and an observer that follows the
-journal. The services are the real ones, called in turns with random pauses; between them and the
-server is a proxy. Each has a clock that moves between its turns, so that leases end and units count
-as lost after some turns, and the speed of the machine does not matter. The observer alone has a
-good connection, by which it sees the end.
+journal. All but the last also add to one number in a document, and to the journal. The services are
+the real ones, called in turns with random pauses; between them and the server is a proxy. Each has
+a clock that moves between its turns, so that leases end and units count as lost after some turns,
+and the speed of the machine does not matter. The observer alone has a good connection, by which it
+sees the end.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from random import Random
@@ -27,6 +28,7 @@ from synergy.storage.mongodb import MongoStore
 from synergy.storage.protocol import Store
 from synergy.worker.unit_runner import UnitRunner
 from tests.deployments import DAILY, HOURLY, a_deployment, a_process
+from tests.factories import an_entry
 from tests.service.interleavings import HOURS
 from tests.service.scheduler_harness import SchedulerHarness, copy_rows
 
@@ -34,9 +36,13 @@ ROLES = ("scheduler", "scheduler", "Hour", "Hour", "Hour", "Day", "writer", "obs
 WRITES = 60
 LONGEST_PAUSE = 0.02  # seconds of the machine
 LONGEST_STEP = 1.0  # seconds that a clock moves between two turns
+MINUTES = 8  # of the clock, in which the work comes to rest
 LIMIT = 300.0  # seconds of the machine; a bound, should the work never end
 NOW = datetime(2015, 5, 18, 0, 5, tzinfo=UTC)
 DAY = HOURS[0]
+
+SHARE = 0.5  # of the turns that are followed by an addition
+SUM = "sum"  # the collection of the number that all add to
 
 _WRITTEN, _OVER = "load written", "load over"  # facts
 
@@ -53,6 +59,15 @@ class Load:
 
     def elapsed(self) -> float:
         return _clock.monotonic() - self.began
+
+
+@dataclass(slots=True)
+class Played:
+    """What a process knows afterwards: numbers of the journal, or how its additions ended."""
+
+    seen: list[int] = field(default_factory=list)
+    made: set[str] = field(default_factory=set)
+    unsure: set[str] = field(default_factory=set)  # the answer was lost
 
 
 def deployment() -> Deployment:
@@ -76,11 +91,13 @@ def expected(seed: int) -> dict[str, int]:
     return dict(sums)
 
 
-def perform(store: Store, load: Load, number: int) -> list[int]:
-    """Plays a role to the end; returns the numbers of the journal that it has read."""
+def perform(store: Store, load: Load, number: int) -> Played:
+    """Plays a role to the end."""
     role = ROLES[number]
+    played = Played()
     if role == "observer":
-        return list(_observe(store, load))
+        played.seen.extend(_observe(store, load))
+        return played
     random = Random(load.seed * len(ROLES) + number)
     with closing(_opened(load.url)) as own:
         system = _system(own)
@@ -89,9 +106,11 @@ def perform(store: Store, load: Load, number: int) -> list[int]:
             system.clock.advance(random.uniform(0, LONGEST_STEP))
             with suppress(StorageUnavailable):
                 turn()
+            if random.random() < SHARE:
+                _add(own, f"{number}-{len(played.made | played.unsure)}", played)
             Event().wait(random.uniform(0, LONGEST_PAUSE))
         system.close()
-    return []
+    return played
 
 
 def _opened(url: str) -> MongoStore:
@@ -114,6 +133,20 @@ def _turn(
     runner = UnitRunner(system.workplace(role, owner), copy_rows, ("domain",), system.ended.append)
     system._runners[role] = runner
     return partial(system.round, role)
+
+
+def _add(store: Store, name: str, played: Played) -> None:
+    """Adds 1 to the number that all add to, then an entry of this name to the journal."""
+    played.unsure.add(name)
+    with suppress(StorageUnavailable):
+        store.documents.update(SUM, [("all", DAY)], lambda _, old: {"n": _n(old) + 1})
+        store.journal.append([an_entry(who=name)])
+        played.unsure.remove(name)
+        played.made.add(name)
+
+
+def _n(document: Mapping[str, object] | None) -> int:
+    return int(str(document["n"])) if document else 0
 
 
 def _schedule(system: SchedulerHarness, scheduler: object) -> None:
@@ -155,19 +188,37 @@ def _is_done(system: SchedulerHarness, load: Load) -> bool:
     return found.is_clean and not found.unfinished
 
 
-def check(store: Store, seed: int, seen: Sequence[int]) -> None:
+def check(store: Store, seed: int, played: Sequence[Played]) -> None:
     """Checks the end state, which does not depend on the order of events."""
+    for _ in range(2):  # completes what the last cut interrupted, as the collector would
+        store.recover()
     system = _system(store)
+    for _ in range(MINUTES):  # what a recovery announced late, or a process had when it ended
+        system.advance(60)
+        system.settle()
     sums = expected(seed)
     assert system.rows("day") == {DAY: sum(sums.values())}
     assert {hour: n for hour, n in system.rows("hour").items() if n} == sums
     audit = system.audit()
     assert (audit.unfinished, audit.unexplained, audit.failed, audit.given_up) == (0, (), 0, 0)
-    for _ in range(2):  # completes what the last cut interrupted, as the collector would
-        store.recover()
     for collection, count in store.documents.collections().items():
         assert count == len(list(store.documents.read(collection, "", "")))
-    _check_journal(store, store.journal.since(0, 100_000), seen)
+    entries = store.journal.since(0, 100_000)
+    _check_additions(store, entries, played)
+    _check_journal(store, entries, played[-1].seen)
+    system.close()
+
+
+def _check_additions(
+    store: Store, entries: Sequence[JournalEntry], played: Sequence[Played]
+) -> None:
+    made = {name for one in played for name in one.made}
+    unsure = {name for one in played for name in one.unsure}
+    (number,) = map(_n, store.documents.read(SUM, "", ""))
+    assert len(made) <= number <= len(made) + len(unsure)
+    times = Counter(entry.who for entry in entries if entry.who in made | unsure)
+    assert set(times.values()) == {1}
+    assert made <= set(times)
 
 
 def _check_journal(store: Store, entries: Sequence[JournalEntry], seen: Sequence[int]) -> None:
