@@ -51,6 +51,7 @@ BENCHES = (
     Bench("stream", "fifty clients of the stream of MX, many entries", 60, 5, "seconds"),
     Bench("bus", "units over RabbitMQ, compared with others", 10_000, 2_000, "units", "bus"),
     Bench("trips", "round trips to MongoDB for a unit", 100, 10, "units at once", "store"),
+    Bench("mongodb", "units over MongoDB, by two workers", 2_000, 200, "units", "store"),
 )
 
 

@@ -23,7 +23,8 @@ example:
   launch.py bench --bus amqp://guest:guest@localhost/bench
                                       units over RabbitMQ, beside pika, Celery and Dramatiq
   launch.py bench --store mongodb://localhost/bench
-                                      round trips to MongoDB; the database must not exist yet
+                                      units over MongoDB, and its round trips; the database must
+                                      not exist yet
 """
 
 
@@ -52,7 +53,9 @@ def add(subparsers: Any) -> None:
         "--home", metavar="DIR", type=Path, help="where to make the home; default: SYNERGY_HOME"
     )
     parser.add_argument("--bus", metavar="URL", default="", help="a RabbitMQ for the bench bus")
-    parser.add_argument("--store", metavar="URL", default="", help="a MongoDB for the bench trips")
+    parser.add_argument(
+        "--store", metavar="URL", default="", help="a MongoDB for the benches trips and mongodb"
+    )
     parser.add_argument(
         "--without-others", action="store_true", help="bus: leave Celery and Dramatiq out"
     )

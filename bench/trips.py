@@ -14,8 +14,8 @@ from pymongo import monitoring
 from bench.contexts.noop import PROCESS
 from bench.figures import BenchFailed, Figure
 from bench.history import new_unit
+from bench.mongodb import new_database
 from bench.stage import Lab
-from synergy import compose
 from synergy.clock import SystemClock
 from synergy.messaging.message import UnitMessage, encode
 from synergy.model.job import JobChange, JobState
@@ -30,7 +30,6 @@ from synergy.model.unit_of_work import (
 from synergy.storage.protocol import Store
 from synergy.timeperiod import Qualifier
 
-CONTEXT = "bench.contexts.noop"
 GROUPS = (1, 10, 100)
 ROWS = 10  # the rows of a unit that writes any
 OWNER = "bench"
@@ -73,16 +72,10 @@ def commands() -> Commands:
 def measure(lab: Lab, size: int) -> list[Figure]:
     """Commands a unit, at each step of it, for groups of up to `size` units."""
     counted = commands()
-    with lab.stage(CONTEXT, store=lab.store) as stage:
-        settings = stage.project.settings
-        if settings.store_file is not None or compose.has_store(settings):
-            raise BenchFailed("expected the URL of a MongoDB database that does not exist yet")
-        try:
-            life = Life(stage.store, counted)
-            life.of(1)  # the first unit creates collections
-            found = {group: life.of(group) for group in GROUPS if group <= size}
-        finally:
-            compose.remove_store(settings)
+    with new_database(lab) as stage:
+        life = Life(stage.store, counted)
+        life.of(1)  # the first unit creates collections
+        found = {group: life.of(group) for group in GROUPS if group <= size}
     return [
         Figure(f"{step}, {_groups(group)}", count / group, "trips/unit")
         for group, counts in found.items()

@@ -142,9 +142,8 @@ def remove_store(settings: Settings) -> None:
 
 def open_bus(project: Project, store: Store) -> Bus:
     """The bus that the settings name, not connected yet."""
-    settings = project.settings
-    engine = bus_engine(settings.bus)
-    return engine.open(settings.bus, store, settings.home, settings.clock, project.queues)
+    given = project.settings
+    return bus_engine(given.bus).open(given.bus, store, given.home, given.clock, project.queues)
 
 
 def prepare_bus(project: Project) -> None:

@@ -23,6 +23,7 @@ from synergy.storage.protocol import QuarantineContents, QuarantineLimits, Store
 from synergy.storage.sqlite import SqliteStore, migration_steps, schema
 from synergy.timeperiod import Qualifier
 from tests.contract.concurrency import in_processes
+from tests.contract.documents import SESSIONS, put
 from tests.contract.engines import SERVERS
 from tests.contract.older_stores import (
     CASES,
@@ -33,7 +34,7 @@ from tests.contract.older_stores import (
     write_mongodb,
     write_sqlite,
 )
-from tests.factories import NOW
+from tests.factories import HOUR, NOW
 
 
 class OlderStore:
@@ -136,6 +137,20 @@ def test_messages_in_quarantine_are_counted_and_measured(older: OlderStore) -> N
         assert store.messages.quarantine() == QuarantineContents(2, 12, 0)
         assert store.messages.bury("q", b"x", "", NOW, QuarantineLimits(10, 3)) == 1
         assert [(dead.seq, dead.body) for dead in store.messages.buried()][1:] == [(5, b"")]
+
+
+# Documents
+
+
+def test_documents_of_an_older_database_are_counted_on(database: OlderDatabase) -> None:
+    documents = database.client[database.name]
+    with closing(database.open()) as store:
+        put(store, ("a", HOUR), ("b", HOUR))
+    documents["pages"].update_many({}, {"$unset": {"rows": ""}})
+    documents["counters"].update_one({"_id": "layout"}, {"$set": {"n": 5}})
+    with closing(database.open()) as store:
+        put(store, ("c", HOUR))
+        assert store.documents.collections() == {SESSIONS: 3}
 
 
 # States and journal

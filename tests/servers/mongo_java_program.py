@@ -1,12 +1,14 @@
 """The second program that replaces MongoDB in tests: mongo-java-server, from Maven Central.
 
-`python3 -m tests.servers.mongo_java_program` builds it beforehand. It uses only the standard
-library, so that it can run while the packages of the tests are being installed.
+`python3 -m tests.servers.mongo_java_program` builds it beforehand; with `-listen HOST:PORT` it also
+becomes the server, for benchmarks. It uses only the standard library, so that it can run while the
+packages of the tests are being installed.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -63,6 +65,8 @@ def _program(name: str) -> str:
 
 if __name__ == "__main__":
     try:
-        command()
+        found = command()
+        if sys.argv[1:]:
+            os.execv(found[0], [*found, *sys.argv[1:]])
     except NotBuilt as error:
         sys.exit(str(error))

@@ -193,6 +193,16 @@ def test_round_trips_are_counted_in_a_database_that_is_gone_afterwards(
         assert urlsplit(mongodb_url).path.removeprefix("/") not in client.list_database_names()
 
 
+def test_units_over_mongodb_are_measured_in_databases_that_are_gone_afterwards(
+    lab: Lab, mongo_java: Server, mongo_java_url: str
+) -> None:
+    (found,) = chosen(["mongodb"], ["store"])
+    figures = {f.name: f.value for f in found.measure(replace(lab, store=mongo_java_url), 20)}
+    assert figures["units, created, claimed and concluded"] > 0
+    with pymongo.MongoClient(mongo_java.url) as client:
+        assert urlsplit(mongo_java_url).path.removeprefix("/") not in client.list_database_names()
+
+
 def test_round_trips_are_not_counted_in_an_existing_database(lab: Lab, mongodb_url: str) -> None:
     MongoStore.open(mongodb_url).close()
     with pytest.raises(BenchFailed, match="a MongoDB database that does not exist yet"):

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from synergy.clock import SystemClock
+from synergy.storage.mongodb.collection_rows import page_id
 from synergy.storage.mongodb.database import Database, Doc, first
 from synergy.storage.mongodb.sequence import extend, newest
 from synergy.storage.protocol import Bounds, SourceChange
@@ -27,16 +28,10 @@ _KEPT = 3_600.0  # seconds that a replaced change is kept, longer than any pause
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """`count` writes that were made to a place.
-
-    With `is_replaced`, `rows` is the number of documents that the place has now; without it, the
-    number of documents that the writes added.
-    """
+    """`count` writes that were made to a place."""
 
     place: Place
     count: int
-    rows: int
-    is_replaced: bool
 
 
 class Changes:
@@ -48,7 +43,10 @@ class Changes:
         self._observed: deque[tuple[float, int]] = deque()  # (time, last number at that time)
 
     def announce(self, writes: Sequence[Written]) -> None:
-        """Numbers writes that were made, in order, and marks the changes that they replace."""
+        """Numbers writes that were made, in order, and marks the changes that they replace.
+
+        The numbers of documents are read for each try: those of other writers may have changed.
+        """
         changes = self._database["changes"]
         rest = list(writes)
         replaced: set[int] = set()
@@ -57,7 +55,7 @@ class Changes:
             del rest[:inserted]
             present = {_place(change): change for change in self._newest(rest)}
             replaced.update(change["_id"] for change in present.values())
-            return _numbered(rest, present, last)
+            return _numbered(rest, present, self._rows_of(rest), last)
 
         with self._database.calling():
             extend(changes, self._last, numbered)
@@ -103,6 +101,12 @@ class Changes:
             sums[collection] = sums.get(collection, 0) + rows
         return sums
 
+    def _rows_of(self, writes: Sequence[Written]) -> dict[Place, int]:
+        """How many documents each place has."""
+        ids = [page_id(*write.place) for write in writes]
+        found = self._database["pages"].find({"_id": {"$in": ids}})
+        return {_place(page): page["rows"] for page in found}
+
     def _last(self) -> int:
         last = newest(self._database["changes"])
         return 0 if last is None else int(last["high"])
@@ -129,10 +133,12 @@ def _place(change: Doc) -> Place:
     return change["collection"], change["timeperiod"]
 
 
-def _numbered(writes: Iterable[Written], present: dict[Place, Doc], last: int) -> list[Doc]:
+def _numbered(
+    writes: Iterable[Written], present: dict[Place, Doc], rows: dict[Place, int], last: int
+) -> list[Doc]:
     numbered = []
     for write in writes:
-        before = present.get(write.place, {"low": last + 1, "rows": 0})
+        before = present.get(write.place, {"low": last + 1})
         collection, timeperiod = write.place
         numbered.append(
             {
@@ -142,7 +148,7 @@ def _numbered(writes: Iterable[Written], present: dict[Place, Doc], last: int) -
                 "timeperiod": timeperiod,
                 "is_newest": True,
                 "low": before["low"],
-                "rows": write.rows if write.is_replaced else before["rows"] + write.rows,
+                "rows": rows.get(write.place, 0),
             }
         )
         last += write.count

@@ -3,7 +3,7 @@
 A row is immutable and belongs to a version, which identifies one write. The page of a timeperiod
 lists its visible versions, oldest first; of two visible rows with the same key, the row of the
 later version is shown. So a write inserts hidden rows, and one compare-and-set on the page shows
-them.
+them, and sets the number of documents that the timeperiod has then.
 
 Each collection of documents is a collection of the database, `documents.<name>`. Its index is made
 at the first write, for speed only.
@@ -20,7 +20,11 @@ from synergy.storage.mongodb.database import Database, Doc
 
 AT_ONCE = 1_000  # rows per read or write
 RANGES_AT_ONCE = 50  # ranges per query
-NO_PAGE: Doc = {"v": 0, "versions": []}  # stands for the page of a timeperiod that has none
+NO_PAGE: Doc = {
+    "v": 0,
+    "versions": [],
+    "rows": 0,
+}  # stands for the page of a timeperiod that has none
 
 _PREFIX = "documents."
 _INDEX = [("timeperiod", 1), ("key", 1), ("version", 1)]
@@ -44,13 +48,14 @@ def page_id(collection: str, timeperiod: str) -> str:
     return f"{collection}|{timeperiod}"
 
 
-def page_of(collection: str, timeperiod: str, versions: Sequence[str]) -> Doc:
-    """A new page that shows the given versions."""
+def page_of(collection: str, timeperiod: str, version: str, rows: int) -> Doc:
+    """A new page that shows one version, which has that many rows."""
     return {
         "_id": page_id(collection, timeperiod),
         "collection": collection,
         "timeperiod": timeperiod,
-        "versions": list(versions),
+        "versions": [version],
+        "rows": rows,
         "v": 1,
         "mark": "",
     }

@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Iterator, Sequence
 
 from synergy.storage.collection_rows import decoded
-from synergy.storage.mongodb.changes import ENDLESS, Changes, Place, Written
+from synergy.storage.mongodb.changes import ENDLESS, Changes, Written
 from synergy.storage.mongodb.collection_rows import Reader
 from synergy.storage.mongodb.database import Database
 from synergy.storage.mongodb.merging import Merging
@@ -76,14 +76,7 @@ class MongoDocuments:
             self._stuck = set(intents)
             for intent in left:
                 places = [(intent["collection"], at) for at in intent["timeperiods"]]
-                self._changes.announce([Written(at, 1, self._count(at), True) for at in places])
+                self._changes.announce([Written(at, 1) for at in places])
                 self._database["intents"].delete_one({"_id": intent["_id"]})
             self._changes.forget()
         return len(left)
-
-    def _count(self, place: Place) -> int:
-        reader = Reader(self._database, place[0], place[1], f"{place[1]}\0")
-        count = 0
-        while (rows := reader.next()) is not None:
-            count += len(rows)
-        return count

@@ -18,7 +18,7 @@ from synergy.storage.mongodb.counters import upsert, value
 from synergy.storage.mongodb.database import Database
 from synergy.storage.mongodb.upgrade import upgrade
 
-VERSION = 5
+VERSION = 6
 TIMEOUT_SECONDS = 600  # for the creation of all indexes, and for an upgrade
 
 _VERSION = "layout"

@@ -88,14 +88,10 @@ class Merging:
     def written(self) -> list[Written]:
         """The writes that were made, one for each timeperiod."""
         counts: dict[str, int] = {}
-        rows: dict[str, int] = {}
         for row, count in self._counts.items():
             if count:
                 counts[row[0]] = counts.get(row[0], 0) + count
-                rows[row[0]] = rows.get(row[0], 0) + (row in self._new)
-        return [
-            Written((self._collection, at), count, rows[at], False) for at, count in counts.items()
-        ]
+        return [Written((self._collection, at), count) for at, count in counts.items()]
 
     def _read(self) -> None:
         """Reads pages before rows, so that a write in between makes the swap of the page fail."""
@@ -141,15 +137,23 @@ class Merging:
         """Shows the staged rows; returns the timeperiods whose pages had not changed."""
         pages = self._database["pages"]
         known = {at: self._pages[at] for at in self._left if at in self._pages}
+        added = {at: sum(row in self._new for row in rows) for at, rows in self._left.items()}
         swaps = [
             Swap(
                 page["_id"],
                 page["v"],
-                {"versions": [version] if self._is_long(at) else [*page["versions"], version]},
+                {
+                    "versions": [version] if self._is_long(at) else [*page["versions"], version],
+                    "rows": page["rows"] + added[at],
+                },
             )
             for at, page in known.items()
         ]
-        new = [page_of(self._collection, at, [version]) for at in self._left if at not in known]
+        new = [
+            page_of(self._collection, at, version, added[at])
+            for at in self._left
+            if at not in known
+        ]
         done = swap(pages, swaps) | insert_new(pages, new)
         return {at for at in self._left if page_id(self._collection, at) in done}
 

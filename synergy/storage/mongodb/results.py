@@ -72,6 +72,10 @@ class Page:
         """The id of its document."""
         return page_id(self.collection, self.timeperiod)
 
+    def shown(self) -> Doc:
+        """The fields of its document that show the result."""
+        return {"versions": [self.version], "rows": self.rows}
+
 
 class Results:
     """Stages, shows and discards the rows that units made."""
@@ -120,10 +124,7 @@ class Results:
         for page in self._show_unchanged(pages):
             self._show_changed(page, is_open)
         self._changes.announce(
-            [
-                Written((page.collection, page.timeperiod), page.count, page.rows, True)
-                for page in pages
-            ]
+            [Written((page.collection, page.timeperiod), page.count) for page in pages]
         )
         self._remove([(page, page.removes) for page in pages if page.removes])
 
@@ -136,12 +137,12 @@ class Results:
         collection = self._database["pages"]
         done = swap(
             collection,
-            [Swap(page.id, page.v, {"versions": [page.version]}) for page in pages if page.v],
+            [Swap(page.id, page.v, page.shown()) for page in pages if page.v],
         )
         done |= insert_new(
             collection,
             [
-                page_of(page.collection, page.timeperiod, [page.version])
+                page_of(page.collection, page.timeperiod, page.version, page.rows)
                 for page in pages
                 if not page.v
             ],
@@ -157,7 +158,7 @@ class Results:
         while (found := collection.find_one({"_id": page.id})) is not None:
             if page.version in found["versions"] or not is_open(page):
                 return
-            if swap(collection, [Swap(page.id, found["v"], {"versions": [page.version]})]):
+            if swap(collection, [Swap(page.id, found["v"], page.shown())]):
                 return
 
     def _present(self, results: Sequence[Result]) -> dict[Place, list[Doc]]:

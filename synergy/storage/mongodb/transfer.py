@@ -122,9 +122,14 @@ class MongoTransfer:
         insert_new(self._database["unit_logs"], lines)
 
     def _write_marks(self, records: Sequence[Record]) -> None:
-        """Writes one change for each timeperiod, which stands for all its writes."""
+        """Writes one change for each timeperiod, which stands for all its writes, and its page."""
         changes = [{"_id": mark["high"], "is_newest": True, **mark} for mark in records]
         insert_new(self._database["changes"], changes)
+        pages = [
+            rows.page_of(mark["collection"], mark["timeperiod"], _VERSION, mark["rows"])
+            for mark in records
+        ]
+        insert_new(self._database["pages"], pages)
 
     def _write_bodies(self, records: Sequence[Record]) -> None:
         for record in records:
@@ -234,11 +239,6 @@ class MongoTransfer:
                 for row in group
             ]
             rows.insert(self._database, collection, some)
-            pages = [
-                rows.page_of(collection, timeperiod, [_VERSION])
-                for timeperiod in sorted({row["timeperiod"] for row in some})
-            ]
-            insert_new(self._database["pages"], pages)
 
     def _following(
         self, collection: Collection[Doc], order: Mapping[str, Any], where: Doc | None = None

@@ -7,6 +7,10 @@ read the states that jobs have afterwards.
 
 from __future__ import annotations
 
+from pymongo import UpdateOne
+
+from synergy.storage.mongodb.collection_rows import page_id
+from synergy.storage.mongodb.compare_and_set import in_parts
 from synergy.storage.mongodb.database import Database
 from synergy.storage.mongodb.jobs import MongoJobs
 from synergy.storage.mongodb.journal import MongoJournal
@@ -24,6 +28,8 @@ def upgrade(database: Database, version: int) -> None:
         mark_given_up(database)
     if version < 5:
         measure_dead_messages(database)
+    if version < 6:
+        count_documents(database)
 
 
 def mark_given_up(database: Database) -> None:
@@ -55,3 +61,17 @@ def measure_dead_messages(database: Database) -> None:
         for one in dead.find({"size": None}, {"body": 1, "reason": 1}):
             size = size_of(one["body"], one["reason"])
             dead.update_one({"_id": one["_id"]}, {"$set": {"size": size}})
+
+
+def count_documents(database: Database) -> None:
+    """Stores in each page how many documents its timeperiod has, as its newest change says."""
+    with database.calling():
+        counted = [
+            UpdateOne(
+                {"_id": page_id(change["collection"], change["timeperiod"]), "rows": None},
+                {"$set": {"rows": change["rows"]}},
+            )
+            for change in database["changes"].find({"is_newest": True}).sort("_id", -1)
+        ]
+        in_parts(database["pages"], counted)
+        database["pages"].update_many({"rows": None}, {"$set": {"rows": 0}})

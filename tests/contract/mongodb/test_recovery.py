@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 
 import pytest
 
 from synergy.model.schedule import RunState
 from synergy.storage.mongodb import journaled, payloads
-from tests.contract.mongodb.deaths import Died, counted, dying_after, opened
+from synergy.storage.mongodb.changes import Changes, Written
+from tests.contract.mongodb.deaths import Died, Place, counted, dying_after, opened
 from tests.contract.scheduled import (
     a_change,
     a_run,
@@ -17,7 +19,7 @@ from tests.contract.scheduled import (
     the_run,
     the_schedule,
 )
-from tests.factories import NOW
+from tests.factories import HOUR, NOW
 
 TWO_PARTS = bytes(1_500)
 
@@ -116,3 +118,30 @@ def test_messages_taken_by_a_dead_process_return_at_the_second_recovery(mongodb_
         assert other.messages.depths() == {"q": 1}
         assert other.recover() == 1
         assert [message.body for message in other.messages.take("q", 9)] == [b"1", b"2"]
+
+
+def test_a_recovery_amid_a_write_leaves_the_number_of_documents_right(
+    mongodb_place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It announces a dead writer's documents after a live one has shown its own."""
+    with mongodb_place.database() as opening, opening() as live, opening() as other:
+        announce = Changes.announce
+
+        def die(*_: object) -> None:
+            raise Died
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Changes, "announce", die)
+            with pytest.raises(Died):
+                other.documents.update("source", [("dead", HOUR)], lambda key, _: {"key": key})
+        assert other.recover() == 0
+
+        def announce_late(changes: Changes, writes: Sequence[Written]) -> None:
+            if changes is live.documents._changes:
+                assert other.recover() == 1
+            announce(changes, writes)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Changes, "announce", announce_late)
+            live.documents.update("source", [("live", HOUR)], lambda key, _: {"key": key})
+        assert live.documents.collections() == {"source": 2}

@@ -1,7 +1,8 @@
-"""FerretDB guarantees what Synergy relies on in MongoDB."""
+"""FerretDB and mongo-java-server guarantee what Synergy relies on in MongoDB."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -9,17 +10,17 @@ from pathlib import Path
 import mongomock
 import pymongo
 import pytest
-from pymongo.errors import DuplicateKeyError
+from pymongo.errors import BulkWriteError, DuplicateKeyError
 
 from tests.contract.concurrency import in_threads
-from tests.servers.mongodb import running_ferretdb
+from tests.servers.mongodb import running_ferretdb, running_mongo_java
 
 Documents = pymongo.collection.Collection[dict[str, object]]
 
 
-@pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with running_ferretdb(tmp_path_factory.mktemp("ferretdb")) as server:
+@pytest.fixture(scope="module", params=[running_ferretdb, running_mongo_java])
+def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with request.param(tmp_path_factory.mktemp("stand-in")) as server:
         yield server.url
 
 
@@ -71,6 +72,32 @@ def test_one_of_several_inserts_of_the_same_key_succeeds(documents: Documents) -
         return True
 
     assert sum(in_threads(6, insert)) == 1
+
+
+@pytest.mark.parametrize(("is_ordered", "inserted"), [(True, 1), (False, 2)])
+def test_a_refused_document_is_not_counted_as_inserted(
+    documents: Documents, is_ordered: bool, inserted: int
+) -> None:
+    with pytest.raises(BulkWriteError) as caught:
+        documents.insert_many([{"_id": one} for one in "aab"], ordered=is_ordered)
+    assert caught.value.details["nInserted"] == documents.count_documents({}) == inserted
+
+
+def test_a_document_is_read_as_a_whole_while_it_changes(documents: Documents) -> None:
+    documents.insert_one({"_id": "one", "a": 0, "b": 0})
+    done = threading.Event()
+
+    def act(number: int) -> bool:
+        if number == 0:
+            for n in range(300):
+                documents.update_one({"_id": "one"}, {"$set": {"a": n, "b": n}})
+            done.set()
+        is_whole = True
+        while not done.is_set():
+            is_whole &= all(one["a"] == one["b"] for one in documents.find())
+        return is_whole
+
+    assert all(in_threads(4, act))
 
 
 def test_writes_are_durable_over_a_restart(tmp_path: Path) -> None:
