@@ -1,4 +1,4 @@
-"""Logs of one site that are cut, rotated, overlapped or compressed have the figures of the whole."""
+"""Logs that are cut, rotated, overlapped or compressed have the figures of the whole log."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.seeds import seeds
 from workers.access_log.files import zstd
 
 COMPRESS = [bytes, gzip.compress, bz2.compress, zstd.compress]
-LOGS = {"generated": access_log().content()}
+LOGS = {"generated": access_log(lines=3_000).content()}
 if REAL_LOG.exists():
     LOGS["real"] = REAL_LOG.read_bytes()
 Lines = Sequence[bytes]
@@ -50,7 +50,7 @@ def written(path: Path, lines: Iterable[bytes]) -> Path:
 def parts(folder: Path, lines: Lines, seed: int, overlap: int) -> list[Path]:
     """The log cut at random places, with lines of the part before, compressed; in order of time."""
     dice = random.Random(seed)
-    cuts = sorted(dice.sample(range(500, len(lines), 500), dice.randint(1, 4)))
+    cuts = sorted(dice.sample(range(250, len(lines), 250), dice.randint(1, 4)))
     found = []
     for number, (first, last) in enumerate(zip([0, *cuts], [*cuts, len(lines)], strict=True)):
         content = b"".join(lines[max(0, first - overlap) : last])
@@ -60,8 +60,8 @@ def parts(folder: Path, lines: Lines, seed: int, overlap: int) -> list[Path]:
     return found
 
 
-@pytest.mark.parametrize("overlap", [0, 2, 30, 3000])
-@pytest.mark.parametrize("seed", seeds(3))
+@pytest.mark.parametrize("overlap", [0, 2, 1500])
+@pytest.mark.parametrize("seed", seeds(2))
 def test_one_command_reads_parts_in_any_order_as_one_log(
     tmp_path: Path, lines: Lines, whole: Figures, seed: int, overlap: int
 ) -> None:
@@ -77,8 +77,8 @@ def test_one_command_reads_parts_in_any_order_as_one_log(
     assert report.lines == report.accepted + report.rejected + report.repeated
 
 
-@pytest.mark.parametrize("overlap", [0, 30, 3000])
-@pytest.mark.parametrize("seed", seeds(3))
+@pytest.mark.parametrize("overlap", [0, 30, 1500])
+@pytest.mark.parametrize("seed", seeds(2))
 def test_parts_in_commands_of_their_own_have_the_figures_of_the_whole(
     tmp_path: Path, lines: Lines, whole: Figures, seed: int, overlap: int
 ) -> None:
@@ -98,15 +98,15 @@ def test_parts_in_another_order_are_refused_or_have_the_figures_of_the_whole(
     tmp_path: Path, lines: Lines, whole: Figures, seed: int
 ) -> None:
     files, site = parts(tmp_path, lines, seed, 30 * (seed % 2)), LogSite()
-    try:
-        for path in reversed(files):
-            before = site.figures()
+    refused = False
+    for path in reversed(files):
+        before = site.figures()
+        try:
             site.ingest(path)
-    except Refused as refused:
-        assert "was ingested before" in str(refused)
-        assert site.figures() == before
-    else:
-        assert site.figures() == whole
+        except Refused:
+            refused = True
+            break
+    assert site.figures() == (before if refused else whole)
 
 
 def test_the_whole_is_refused_after_its_end_or_has_its_figures(
@@ -114,7 +114,7 @@ def test_the_whole_is_refused_after_its_end_or_has_its_figures(
 ) -> None:
     """The cut is within visits, which would count twice."""
     site = LogSite()
-    site.ingest(written(tmp_path / "end", lines[5100:]))
+    site.ingest(written(tmp_path / "end", lines[2100:]))
     before = site.figures()
     with pytest.raises(Refused, match=r"end, which begins at .*visits continue in it"):
         site.ingest(written(tmp_path / "log", lines))
@@ -125,11 +125,11 @@ def test_a_growing_log_is_read_again_after_each_rotation(
     tmp_path: Path, lines: Lines, whole: Figures
 ) -> None:
     site, log, rotated = LogSite(), tmp_path / "access.log", tmp_path / "access.log.1"
-    for end in (1000, 2500, 3300):
+    for end in (700, 1300):
         site.ingest(written(log, lines[:end]))
     log.rename(rotated)
-    for end in (5000, 7000, len(lines)):
-        site.ingest(rotated, written(log, lines[3300:end]))
+    for end in (1700, len(lines)):
+        site.ingest(rotated, written(log, lines[1300:end]))
         site.ingest(log)
     assert site.figures() == whole
 
@@ -149,10 +149,10 @@ def test_a_log_given_twice_counts_once(tmp_path: Path, lines: Lines, whole: Figu
 def test_standard_input_is_one_of_the_logs(
     tmp_path: Path, lines: Lines, whole: Figures, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = io.BytesIO(b"".join(lines[:4000]))
+    first = io.BytesIO(b"".join(lines[:2000]))
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(first))
     site = LogSite()
-    site.ingest(written(tmp_path / "last", lines[3900:]), "-")
+    site.ingest(written(tmp_path / "last", lines[1900:]), "-")
     assert site.figures() == whole
 
 

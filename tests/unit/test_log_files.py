@@ -66,8 +66,7 @@ def test_a_truncated_file_gives_its_whole_lines_and_then_an_error(
     size = f"{log.size:,}"
 
     with pytest.raises(DamagedFile, match=rf"cannot be read any further .* of {size}: "):
-        for block in log.blocks():
-            found += block
+        found.extend(line for block in log.blocks() for line in block)
     assert found == LINES[: len(found)]
 
 
@@ -108,10 +107,9 @@ def test_what_can_be_read_only_once_can_be_copied(
     log.copy_to(tmp_path / "copy")
 
     for _ in range(2):
-        found = []
+        found: list[bytes] = []
         with pytest.raises(DamagedFile):
-            for block in log.blocks():
-                found += block
+            found.extend(line for block in log.blocks() for line in block)
         assert found
         assert found == LINES[: len(found)]
 

@@ -74,9 +74,11 @@ class NcsaParser:
             for first in (self._parts, self._spaced_parts)
             for parts in (first, (*first, *self._optional))
         )
+        reach = end + 1 if "[" in text[:end] else 1  # before the time, most lines match
         if text.count('"') % 2:
-            return Mismatch("a quoted field has no end", text.rindex('"') + 1, end + 1)
-        return Mismatch(f"expected {expected}", end + 1 + text.startswith(" ", end))
+            return Mismatch("a quoted field has no end", text.rindex('"') + 1, reach)
+        column = end + 1 + text.startswith(" ", end)
+        return Mismatch(f"expected {expected}", column, reach)
 
 
 def _furthest(parts: Sequence[Part], text: str) -> tuple[int, str]:
