@@ -28,7 +28,7 @@ OPENS, CLOSES = 10 * 3600 + 300, 3 * 3600  # after the first midnight, before th
 PAUSE = 30 * 60
 MIDNIGHT = 24 * 3600
 UNREADABLE = (
-    b"",
+    b'""',
     b"-",
     b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
     b'192.0.2.7 - - [%s] "GET /cut/off HTTP/1.1" 200 51 "-" "Mozilla/5.0 (X11; Li',

@@ -17,7 +17,7 @@ from bench.figures import Figure, percentile
 from synergy.cli import exits
 from synergy.cli.main import main
 from synergy.errors import NotFound
-from workers.access_log.lines import parse
+from workers.access_log.ncsa import parse
 
 
 def test_without_names_the_given_servers_decide_which_benches_run() -> None:

@@ -139,7 +139,7 @@ timetable why SiteMonthlyAggregator PERIOD
 """.strip().splitlines()
 WRONG_USAGE = """
 gc
-ingest /tmp --site example.com
+ingest /nowhere/access.* --site example.com
 ingest FILE
 nonsense
 process

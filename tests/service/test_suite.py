@@ -23,7 +23,7 @@ from synergy.worker.task import Sink, Source, Task
 from tests.acceptance.visits import LOG as REAL_LOG
 from tests.acceptance.visits import reported, statistics, visits
 from tests.access_log import access_log
-from workers.access_log.lines import parse
+from workers.access_log.ncsa import parse
 from workers.access_log.sessions import Sessionizer
 from workers.alert_daily_worker import AlertDailyWorker
 from workers.client_daily_aggregator import ClientDailyAggregator

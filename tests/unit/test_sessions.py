@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from synergy.errors import InvalidValue
 from tests.access_log import access_log
-from workers.access_log.lines import LogEntry, parse
+from workers.access_log.lines import LogEntry
+from workers.access_log.ncsa import parse
 from workers.access_log.sessions import SESSION_GAP_SECONDS as GAP
 from workers.access_log.sessions import Recent, Sessionizer, session_id
 from workers.access_log.user_agents import families

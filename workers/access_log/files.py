@@ -110,12 +110,18 @@ class LogFile:
         try:
             with self._open() as raw:
                 self._raw = raw
-                yield from split(decompressed(raw))
+                yield from self._content(raw)
+        except OSError as error:
+            raise DamagedFile(f"{self.name} cannot be read: {error}") from error
+        finally:
+            self._raw = None
+
+    def _content(self, raw: io.BufferedIOBase) -> Iterator[list[bytes]]:
+        try:
+            yield from split(decompressed(raw))
         except _DAMAGE as error:
             place = f" after byte {self.position:,} of {self.size:,}" if self.size else ""
             raise DamagedFile(f"{self.name} cannot be read any further{place}: {error}") from error
-        finally:
-            self._raw = None
 
     def _open(self) -> AbstractContextManager[io.BufferedIOBase]:
         if self._path is None:

@@ -55,7 +55,7 @@ class Recognition:
         candidates = [given] if given else [each for each in FORMATS.values() if each != COMMON]
         self._parsers = [(each, each.parser()) for each in candidates]
         self._matched = dict.fromkeys(candidates, 0)
-        self._nearest: tuple[int, int, Format, str] | None = None
+        self._nearest: tuple[Mismatch, int, Format] | None = None
         self._has_agents = False
         self._number = self._lines = 0
         self._heads: dict[Format, list[Line]] = {each: [] for each in candidates}
@@ -87,8 +87,8 @@ class Recognition:
                 return
 
     def _note(self, error: Mismatch, format_: Format) -> None:
-        if self._nearest is None or error.column > self._nearest[0]:
-            self._nearest = error.column, self._number, format_, str(error)
+        if self._nearest is None or error.reach > self._nearest[0].reach:
+            self._nearest = error, self._number, format_
 
     def result(self) -> tuple[Format, list[Line]] | None:
         """The format and the first lines that have it; None if the log is empty.
@@ -101,9 +101,9 @@ class Recognition:
             return COMMON if is_common else best, self._heads[best]
         if self._nearest is None:
             return None
-        column, number, nearest, reason = self._nearest
+        error, number, nearest = self._nearest
         raise InvalidValue(
-            f"none of its first {self._lines:,} lines has a known format; the nearest is "
-            f"{nearest.title}, which line {number:,} leaves at column {column:,} "
-            f"({reason.removeprefix(f'column {column:,}: ')})"
+            f"no known format in its first lines ({self._lines:,} tried); the nearest is "
+            f"{nearest.title}, which line {number:,} leaves at column {error.column:,}: "
+            f"{error.reason}"
         )

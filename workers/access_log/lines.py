@@ -40,11 +40,16 @@ class LogEntry(NamedTuple):
 
 
 class Mismatch(InvalidValue):
-    """A line that is not in a format; `column` is where it stops matching, counted from 1."""
+    """A line that is not in a format.
 
-    def __init__(self, reason: str, column: int = 1) -> None:
-        super().__init__(reason if column == 1 else f"column {column:,}: {reason}")
+    `column` is where it stops matching, counted from 1; `reach` is how much of it has the format.
+    """
+
+    def __init__(self, reason: str, column: int = 1, reach: int | None = None) -> None:
+        super().__init__(f"column {column:,}: {reason}")
+        self.reason = reason
         self.column = column
+        self.reach = column if reach is None else reach
 
 
 class Ignored(Exception):

@@ -59,25 +59,26 @@ class NcsaParser:
             match = self._spaced.fullmatch(text)
             if match is None:
                 raise self._mismatch(text)
-        host, time, request, status, _referrer, agent = match.groups()[:6]
+        host, time, request, status, agent = match.group(1, 2, 3, 4, 6)
         is_pageview = request.startswith("GET ") and (status[0] == "2" or status == "304")
         try:
             at = instant(time)
         except InvalidValue as error:
-            raise Mismatch(str(error), match.start(2) + 1) from None
+            raise Mismatch(str(error), match.start(2) + 1, len(line) + 2) from None
         return LogEntry(host, "" if agent is None or agent == "-" else agent, at, is_pageview)
 
     def _mismatch(self, text: str) -> Mismatch:
         """Where the longest matching beginning of the line ends, and what should follow."""
-        if text.count('"') % 2:
-            return Mismatch("a quoted field has no end", text.rindex('"') + 1)
-        found = [
+        end, expected = max(
             _furthest(parts, text)
             for first in (self._parts, self._spaced_parts)
-            for parts in {first, (*first, *self._optional)}
-        ]
-        end, expected = max(found)
-        return Mismatch(f"expected {expected}", end + 1)
+            for parts in (first, (*first, *self._optional))
+        )
+        reach = end + 1 if "[" in text[:end] else 1  # before the time, most lines match
+        if text.count('"') % 2:
+            return Mismatch("a quoted field has no end", text.rindex('"') + 1, reach)
+        column = end + 1 + text.startswith(" ", end)
+        return Mismatch(f"expected {expected}", column, reach)
 
 
 def _furthest(parts: Sequence[Part], text: str) -> tuple[int, str]:

@@ -83,6 +83,9 @@ class Ingestion:
         except InvalidValue as error:
             self._problems.append(f"{log.name} was left out: {error}")
             return None
+        except DamagedFile as error:
+            self._problems.append(str(error))
+            return None
         self._formats[log.name] = source.format.name if source else ""
         return source
 

@@ -49,12 +49,17 @@ def recognised(log: LogFile, given: Format | None) -> Source | None:
     Raises InvalidValue if its first lines have no known format, and DamagedFile if they cannot be
     read.
     """
-    recognition = Recognition(given)
-    with closing(log.peek()) as blocks, suppress(DamagedFile):
-        for block in blocks:
-            if recognition.add(block):
-                break
+    recognition, damage = Recognition(given), None
+    try:
+        with closing(log.peek()) as blocks:
+            for block in blocks:
+                if recognition.add(block):
+                    break
+    except DamagedFile as error:
+        damage = error
     found = recognition.result()
+    if found is None and damage is not None:
+        raise damage
     return Source(log, *found) if found else None
 
 

@@ -7,6 +7,7 @@ import re
 from synergy.errors import InvalidValue
 from workers.access_log.lines import (
     MAX_HOST,
+    MAX_LINE,
     Ignored,
     LogEntry,
     Mismatch,
@@ -19,7 +20,7 @@ _DIRECTIVE = re.compile(
     r"#(Version|Fields|Software|Start-Date|End-Date|Date|Remark):\s*(.*)", re.ASCII | re.IGNORECASE
 )
 _VALUE = re.compile(r'"[^"]*"(?!\S)|\S+')
-_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_INSTANT = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d ")
 _NEEDED = ("time", "c-ip", "cs-method", "sc-status")
 AGENT = "cs(user-agent)"
 
@@ -38,8 +39,8 @@ class W3cParser:
             self._direct(text)
             raise Ignored
         if not self._fields:
-            dated = _DAY.match(text)
-            raise Mismatch("no line before it names its #Fields", dated.end() + 1 if dated else 1)
+            reach = len(line) if _INSTANT.match(text) else 1
+            raise Mismatch("no line before it names its #Fields", reach=reach)
         values = _VALUE.findall(text)
         if len(values) != len(self._fields):
             raise Mismatch(
@@ -60,7 +61,8 @@ class W3cParser:
             missing = [needed for needed in _NEEDED if needed not in fields]
             self._fields = [] if missing else fields
             if missing:
-                raise Mismatch(f"#Fields does not name {', '.join(missing)}", len(text) + 1)
+                reason = f"#Fields does not name {', '.join(missing)}"
+                raise Mismatch(reason, len(text) + 1, MAX_LINE)
 
     def _entry(self, values: dict[str, str]) -> LogEntry:
         host, status = values["c-ip"], values["sc-status"]
