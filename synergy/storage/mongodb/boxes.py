@@ -62,7 +62,7 @@ class MongoBoxes:
         wanted = {} if box is None else {"box": box}
         with self._database.calling():
             found = list(self._assignments.find(wanted).sort([("box", 1), ("process", 1)]))
-        return [_assignment_of(one) for one in found]
+        return _assignment_of.each(found, self._database.malformed)
 
     def switch(
         self, box: str, process: str, is_on: bool, who: str, now: datetime, why: str = ""
@@ -88,17 +88,23 @@ class MongoBoxes:
         wanted = {} if box is None else {"_id": box}
         with self._database.calling():
             found = list(self._boxes.find(wanted))
-        observed = [
-            _observed_of({**seen, "box": one["_id"]})
+        rows = [
+            {**seen, "box": one["_id"]}
             for one in found
-            for seen in one.get("observed", ())
+            for seen in _listed(one.get("observed"))
+            if isinstance(seen, dict)
         ]
+        observed = _observed_of.each(rows, self._database.malformed)
         return sorted(observed, key=lambda one: (one.box, one.process, one.instance))
 
     def all(self) -> list[Box]:
         with self._database.calling():
             found = list(self._boxes.find({}, {"seen_at": 1}).sort("_id", 1))
-        return [_box_of(one) for one in found]
+        return _box_of.each(found, self._database.malformed)
+
+
+def _listed(found: object) -> list[object]:
+    return found if isinstance(found, list) else []
 
 
 def assignment_id(box: str, process: str) -> str:

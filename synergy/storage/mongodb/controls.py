@@ -26,7 +26,7 @@ class MongoControls:
     def all(self) -> dict[str, ProcessControl]:
         with self._database.calling():
             found = list(self._controls.find())
-        return {control["_id"]: _control_of(control) for control in found}
+        return {one.process: one for one in _control_of.each(found, self._database.malformed)}
 
     def set_on(self, process: str, is_on: bool, who: str, why: str, now: datetime) -> None:
         was_on = self._set(process, "is_on", is_on)

@@ -29,7 +29,9 @@ class MongoLeases:
     def all(self, family: str) -> list[Lease]:
         begins = {"$gte": family, "$lt": family + "\U0010ffff"}
         with self._database.calling():
-            return [_lease(found) for found in self._leases.find({"_id": begins}).sort("_id", 1)]
+            return _lease.each(
+                list(self._leases.find({"_id": begins}).sort("_id", 1)), self._database.malformed
+            )
 
     def take(self, seen: Lease | None, name: str, holder: str) -> Lease | None:
         if seen is None:
@@ -53,7 +55,7 @@ class MongoLeases:
             if answer.matched_count == len(leases):
                 return renewed
             names = {"_id": {"$in": [lease.name for lease in leases]}}
-            found = {_lease(document) for document in self._leases.find(names)}
+            found = set(_lease.each(list(self._leases.find(names)), self._database.malformed))
         return [lease for lease in renewed if lease in found]
 
     def release(self, lease: Lease) -> bool:

@@ -35,7 +35,7 @@ class MongoLogs:
         lines = self._lines.find({"unit": unit}).sort([("attempt", 1), ("_id", 1)])
         with self._database.calling():
             found = list(lines.skip(after).limit(limit or 0))
-        return [_line_of(line) for line in found]
+        return _line_of.each(found, self._database.malformed)
 
     def count(self, unit: str) -> int:
         with self._database.calling():

@@ -130,7 +130,7 @@ class MongoMessages:
         wanted = {} if before is None else {"_id": {"$lt": before}}
         with self._database.calling():
             found = list(self._dead.find(wanted).sort("_id", -1).limit(limit))
-        return [_dead_message_of(one) for one in found]
+        return _dead_message_of.each(found, self._database.malformed)
 
     def replay(self, seqs: Sequence[int] | None = None) -> dict[str, int]:
         """Puts each message back before deleting it: a crash in between leaves both."""

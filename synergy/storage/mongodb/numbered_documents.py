@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Generic, TypeVar
 
 from pymongo.collection import Collection
 
 from synergy.model.cursor import number_of
+from synergy.storage.malformed import Reader
 from synergy.storage.mongodb.database import Database, Doc
 
 Value = TypeVar("Value")
@@ -17,7 +18,7 @@ class NumberedCollection(Generic[Value]):
     """Reads values of a collection; `number` is the field that holds their numbers."""
 
     def __init__(
-        self, database: Database, name: str, read: Callable[[Doc], Value], number: str = "number"
+        self, database: Database, name: str, read: Reader[Value], number: str = "number"
     ) -> None:
         self._database = database
         self._name = name
@@ -31,7 +32,7 @@ class NumberedCollection(Generic[Value]):
         """
         with self._database.calling():
             found = self._database[self._name].find(wanted).sort(self._number, order).limit(limit)
-            return [self._read(document) for document in found]
+            return self._read.each(list(found), self._database.malformed)
 
     def page(
         self, wanted: Mapping[str, object], limit: int, cursor: str | None
@@ -43,8 +44,9 @@ class NumberedCollection(Generic[Value]):
             query = collection.find({**wanted, **below}).sort(self._number, -1)
             documents = list(query.limit(limit + 1))
         found = documents[:limit]
-        following = str(found[-1][self._number]) if len(documents) > limit and found else None
-        return [self._read(document) for document in found], following
+        numbers = [one[self._number] for one in found if isinstance(one.get(self._number), int)]
+        following = str(numbers[-1]) if len(documents) > limit and numbers else None
+        return self._read.each(found, self._database.malformed), following
 
 
 def delete_oldest(

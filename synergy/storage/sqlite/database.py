@@ -17,6 +17,7 @@ from weakref import WeakSet
 import apsw
 
 from synergy.errors import StorageUnavailable
+from synergy.storage.malformed import MalformedRows
 from synergy.storage.sqlite.columns import Bindings, Row, fetch, fetch_one, place
 from synergy.storage.sqlite.connection import open_connection, stepping
 from synergy.storage.sqlite.faults import Translating
@@ -116,6 +117,7 @@ class Database:
         self._translating = Translating(self.place)
         self._turn: AbstractContextManager[object] = nullcontext() if path else threading.RLock()
         self._sessions: WeakSet[Session] = WeakSet()
+        self.malformed = MalformedRows()
         self._own = threading.local()
         self._shared = None if path else self._connect()
         self._inherited: list[threading.local] = []

@@ -34,7 +34,7 @@ class SqliteJournal:
 
     def since(self, seq: int, limit: int, besides: str = "") -> list[JournalEntry]:
         bindings = {"seq": seq, "limit": limit, "besides": besides}
-        return [entry(row) for row in self._database.fetch(_SQL["since"], bindings)]
+        return entry.each(self._database.fetch(_SQL["since"], bindings), self._database.malformed)
 
     def of_job(
         self, process: str, timeperiod: str, limit: int = 128, before: int | None = None
@@ -53,7 +53,7 @@ class SqliteJournal:
         self, query: str, wanted: dict[str, str], limit: int, before: int | None
     ) -> list[JournalEntry]:
         bindings = {**wanted, "limit": limit, "before": _AFTER_ALL if before is None else before}
-        return [entry(row) for row in self._database.fetch(_SQL[query], bindings)]
+        return entry.each(self._database.fetch(_SQL[query], bindings), self._database.malformed)
 
     def last_seq(self) -> int:
         row = self._database.fetch_one(_SQL["last_seq"])

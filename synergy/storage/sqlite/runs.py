@@ -82,7 +82,7 @@ class SqliteRuns:
         code = None if state is None else run_code(state)
         query = _find(schedule, state)
         rows, following = self._database.page(query, limit, cursor, schedule=schedule, state=code)
-        return [run(row) for row in rows], following
+        return run.each(rows, self._database.malformed), following
 
     def unfinished(self) -> list[Run]:
         return self._runs("unfinished", ())
@@ -97,7 +97,7 @@ class SqliteRuns:
         return self._database.execute(_SQL["prune"], (micros(before), limit))
 
     def _runs(self, query: str, bindings: Row) -> list[Run]:
-        return [run(row) for row in self._database.fetch(_SQL[query], bindings)]
+        return run.each(self._database.fetch(_SQL[query], bindings), self._database.malformed)
 
 
 def _find(schedule: str | None, state: RunState | None) -> str:
