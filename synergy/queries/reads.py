@@ -50,6 +50,7 @@ from synergy.queries.views import (
     Window,
 )
 from synergy.runtime.shared_parts import COLLECTOR, PartView, is_led, is_process_led, leaders
+from synergy.storage.malformed import malformed
 from synergy.storage.protocol import LogLine, StoreStatus, StoreView
 from synergy.timetable.timetable import Timetable
 
@@ -203,8 +204,15 @@ class Reads:
         """One unit; raises NotFound."""
         found = self._store.units.get([id_])
         if not found:
+            self._refuse_malformed("units", id_)
             raise NotFound("unit", id_, "launch.py unit list shows which there are")
         return found[0]
+
+    def _refuse_malformed(self, kind: str, name: str) -> None:
+        """Raises Malformed if there is such a row, and it is malformed."""
+        row = self._store.rows.find(kind, (name,))
+        if row is not None:
+            raise malformed(row)
 
     def unit_log(self, id_: str) -> list[LogLine]:
         """The log lines of a unit, oldest first; raises NotFound."""

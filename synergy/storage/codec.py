@@ -137,7 +137,7 @@ class Codec(Generic[Value]):
         self.kinds: Mapping[str, Kind] = kinds
         self._type = type_
         self._hints = get_type_hints(type_)
-        self._rows, *self._name = rows.split()
+        self._rows, *self.name = rows.split()
 
     def reads_row(self, columns: str) -> Reader[Value]:
         """Makes values of rows; columns that are not fields are ignored."""
@@ -179,7 +179,7 @@ class Codec(Generic[Value]):
             form = form_of(self.kinds.get(name, AS_IS))
             parts[name] = expression.read(name, place, self._hints[name], form.take, form.missing)
         made = ", ".join(f"{name}={part}" for name, part in parts.items())
-        named = "".join(f"{places[name]}, " for name in self._name)
+        named = "".join(f"{places[name]}, " for name in self.name if name in places)
         return Reader(
             self._rows,
             expression.function("stored", f"make({made})"),

@@ -110,10 +110,12 @@ class Reader(Generic[Value]):
         except UNREADABLE:
             return list(self._readable(stored, met))
 
-    def check(self, stored: Any) -> MalformedRow | None:
-        """The row if it is malformed."""
+    def check(
+        self, stored: Any, also: Callable[[Value], object] = lambda _: None
+    ) -> MalformedRow | None:
+        """The row if it is malformed, or `also` raises ValueError for its value."""
         try:
-            self._read(stored)
+            also(self._read(stored))
         except UNREADABLE as error:
             return self._malformed(stored, error)
         return None

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
+from itertools import groupby
+from operator import attrgetter
 
 from synergy.queries.health.situation import (
     Down,
@@ -39,6 +41,7 @@ class Trouble(Enum):
     LATE = "late"
     FAILED_RUNS = "failed_runs"
     QUARANTINE = "quarantine"
+    MALFORMED = "malformed"
     UNEXPLAINED = "unexplained"
     AUDIT_OLD = "audit_old"
 
@@ -65,6 +68,7 @@ _WORDS = {
     Trouble.LATE: ("period is late", "periods are late"),
     Trouble.FAILED_RUNS: ("run failed", "runs failed"),
     Trouble.QUARANTINE: ("message is in quarantine", "messages are in quarantine"),
+    Trouble.MALFORMED: ("row is malformed", "rows are malformed"),
     Trouble.UNEXPLAINED: ("period is not accounted for", "periods are not accounted for"),
     Trouble.AUDIT_OLD: ("audit is missing", "audits are missing"),
 }
@@ -140,6 +144,7 @@ def findings(facts: Situation, late: Sequence[ProcessPeriods], now: datetime) ->
         yield _late(one)
     yield from map(_runs, facts.runs)
     yield from _quarantine(facts)
+    yield from _malformed(facts)
     yield from _audit(facts, now)
 
 
@@ -243,6 +248,17 @@ def _quarantine(facts: Situation) -> Iterator[Finding]:
         first = First(queue=dead.queue, path=api_path("queues", "dead"))
         helps = (remedies.LOOK_AT_DEAD, remedies.REPLAY_DEAD)
         yield Finding(Trouble.QUARANTINE, dead.count, dead.since, first, text, helps)
+
+
+def _malformed(facts: Situation) -> Iterator[Finding]:
+    """A finding for each kind of rows."""
+    by_kind = groupby(sorted(facts.malformed, key=attrgetter("kind")), attrgetter("kind"))
+    for kind, rows in by_kind:
+        first, *others = rows
+        is_are = f"{len(others) + 1} rows of {kind} are" if others else f"a row of {kind} is"
+        text = f"{is_are} malformed and set aside: {first.text}: {first.problem}"
+        helps = (remedies.CHECK_STORE,)
+        yield Finding(Trouble.MALFORMED, len(others) + 1, None, First(), text, helps)
 
 
 def _audit(facts: Situation, now: datetime) -> Iterator[Finding]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from synergy.lifecycle.superseded_units import waiting_behind
@@ -18,6 +19,7 @@ from synergy.model.process import DaemonProcess, Deployment, Process
 from synergy.model.switches import is_switched_on, shall_run
 from synergy.model.unit_of_work import UnitOfWork, UnitState
 from synergy.queries.health.failed_runs import failed_runs, quarantine
+from synergy.queries.health.malformed_rows import malformed_rows
 from synergy.queries.health.periods import PeriodFacts
 from synergy.queries.health.situation import (
     Down,
@@ -71,7 +73,7 @@ class SituationReader:
         processes = self._processes()
         led = {part.part: part.is_led for part in leaders(self._store, self._deployment)}
         trees = self._deployment.trees
-        return Situation(
+        facts = Situation(
             has_timetable=None if not trees else self._timetable is not None,
             is_new=self._is_new(),
             unled=tuple(tree for tree in trees if not led[f"tree {tree}"]),
@@ -90,6 +92,7 @@ class SituationReader:
             audit=last_audit(self._store),
             is_auditing=is_auditing,
         )
+        return replace(facts, malformed=malformed_rows(self._store))  # all reads were made
 
     def _processes(self) -> tuple[ProcessPeriods, ...]:
         if self._timetable is None:

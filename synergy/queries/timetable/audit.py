@@ -21,6 +21,7 @@ from synergy.model.journal_event import Noun
 from synergy.queries.timetable.causes import Kind
 from synergy.queries.timetable.coverage import uncovered
 from synergy.queries.timetable.job_list import JobList
+from synergy.queries.timetable.reasons import UNREADABLE
 from synergy.queries.timetable.why import Why
 from synergy.storage.protocol import StoreView
 from synergy.timetable.level import Level, byte_class, flagged
@@ -98,6 +99,11 @@ def audit(
         unfinished += len(open_jobs)
         if process.name not in in_flight and not why.waits_for_trigger(process):
             wrong += _held_by_nothing(store, why, place, open_jobs, now)
+        wrong += [
+            Unexplained(process.name, level.timeperiod(at), level.state(at).word, UNREADABLE)
+            for at in level.unreadable()
+            if at < closed
+        ]
         wrong += _broken_parents(place, closed)
         wrong += [
             Unexplained(late.process, late.timeperiod, late.state.word, LATE)

@@ -29,6 +29,7 @@ from synergy.storage.mongodb.messages import MongoMessages
 from synergy.storage.mongodb.operations import MongoOperations
 from synergy.storage.mongodb.payloads import MongoPayloads
 from synergy.storage.mongodb.results import Results
+from synergy.storage.mongodb.rows import MongoRows
 from synergy.storage.mongodb.runs import MongoRuns
 from synergy.storage.mongodb.schedules import MongoSchedules
 from synergy.storage.mongodb.transfer import MongoTransfer
@@ -63,6 +64,7 @@ class MongoStore:
         self.facts = MongoFacts(database)
         self.logs = MongoLogs(database)
         self.messages = MongoMessages(database)
+        self.rows = MongoRows(database, self.messages)
         self.transfer = MongoTransfer(database, changes, self.journal, self.messages, self.payloads)
 
     @classmethod

@@ -23,12 +23,18 @@ from synergy.storage.blocks import (
     generation_after,
     parts_of,
     places_of,
+    unreadable,
 )
 from synergy.storage.journal_entries import job_moved
+from synergy.storage.malformed import UNREADABLE, MalformedRow
+from synergy.storage.mongodb.collection_rows import within
 from synergy.storage.mongodb.compare_and_set import Swap, in_parts, insert_new, swap
 from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.journal import MongoJournal, document_of, entry_from
+from synergy.storage.plain_rows import BLOCK_ROW
 from synergy.storage.upgrade_given_up import Jobs
+
+read_block = BLOCK_ROW.reads_document(block="number")
 
 Numbered = tuple[int, JobChange]
 """A move with its index among the given moves."""
@@ -47,14 +53,37 @@ class MongoJobs:
 
     def load(self, processes: Sequence[str] | None = None) -> Iterator[JobSpan]:
         """Reads blocks before heads: the newest moves of a process are read from its head."""
-        wanted = {} if processes is None else {"process": {"$in": list(processes)}}
         with self._database.calling():
-            found = self._database["job_blocks"].find(wanted)
-            blocks = {_place(document): document for document in found}
-            for head in list(self._database["job_heads"].find(wanted)):
+            wanted = {} if processes is None else {"_id": {"$in": list(processes)}}
+            blocks = {_place(document): document for document in self._stored(processes)}
+            heads = list(self._database["job_heads"].find(wanted))
+        for head in heads:
+            try:
                 blocks |= _written(head, blocks)
+            except UNREADABLE as error:
+                self._set_aside("job_heads", head, error)
+                blocks |= {place: {} for place in blocks if place[0] == head["_id"]}
         for place in sorted(blocks):
-            yield _block(place[1], blocks[place]).span(place[0])
+            yield self._span(place, blocks[place])
+
+    def _stored(self, processes: Sequence[str] | None) -> Iterator[Doc]:
+        """The stored blocks of processes, found by their ids."""
+        blocks = self._database["job_blocks"]
+        if processes is None:
+            return blocks.find()
+        begins = [{"_id": {"$gte": f"{name}|", "$lt": f"{name}}}"}} for name in processes]
+        return within(blocks, begins)
+
+    def _span(self, place: Place, document: Doc) -> JobSpan:
+        try:
+            return _block(place[1], document).span(place[0])
+        except UNREADABLE as error:
+            self._set_aside("job_blocks", {"_id": block_id(place)}, error)
+            return unreadable(*place)
+
+    def _set_aside(self, kind: str, document: Doc, error: Exception) -> None:
+        row = MalformedRow(kind, (str(document["_id"]),), f"{type(error).__name__}: {error}")
+        self._database.malformed.add(row)
 
     def move(self, moves: Sequence[JobChange], now: datetime) -> list[JobChange]:
         refused: list[int] = []
@@ -254,14 +283,16 @@ def block_id(place: Place) -> str:
 
 
 def _place(document: Doc) -> Place:
-    return document["process"], document["number"]
+    """The place that the id of a block names."""
+    process, _, number = document["_id"].rpartition("|")
+    return process, int(number)
 
 
 def _block(number: int, document: Doc | None) -> Block:
     if document is None:
         return Block.empty(number)
-    generations = {item["job"]: item["generation"] for item in document["generations"]}
-    return Block(number, document["states"], generations)
+    found = read_block(document)
+    return Block(number, found.states, found.generations)
 
 
 def _block_document(place: Place, block: Block, v: int) -> Doc:

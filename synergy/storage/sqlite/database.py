@@ -139,7 +139,10 @@ class Database:
     def fetch(self, query: str, bindings: Bindings = ()) -> list[Row]:
         """All rows of a query that only reads."""
         with self.reading() as connection:
-            return fetch(connection, query, bindings)
+            try:
+                return fetch(connection, query, bindings)
+            except UnicodeDecodeError:  # of one row at least: the others are read
+                return list(_decodable(connection, query, bindings))
 
     def fetch_one(self, query: str, bindings: Bindings = ()) -> Row | None:
         """The only row of a query that only reads, if there is one."""
@@ -251,6 +254,18 @@ class Database:
         """Drops the connections of the parent after a fork, without using or closing them."""
         self._inherited.append(self._own)
         self._own, self._sessions, self._pid = threading.local(), WeakSet(), os.getpid()
+
+
+def _decodable(connection: apsw.Connection, query: str, bindings: Bindings) -> Iterator[Row]:
+    """The rows of a query without those that hold a text that is not UTF-8."""
+    rows = connection.execute(query, bindings)
+    while True:
+        try:
+            yield next(rows)
+        except UnicodeDecodeError:
+            continue
+        except StopIteration:
+            return
 
 
 @contextmanager

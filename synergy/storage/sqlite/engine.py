@@ -37,6 +37,7 @@ from synergy.storage.sqlite.messages import SqliteMessages
 from synergy.storage.sqlite.operations import SqliteOperations
 from synergy.storage.sqlite.payloads import SqlitePayloads
 from synergy.storage.sqlite.queries import queries
+from synergy.storage.sqlite.rows import SqliteRows
 from synergy.storage.sqlite.runs import SqliteRuns
 from synergy.storage.sqlite.schedules import SqliteSchedules
 from synergy.storage.sqlite.transfer import SqliteTransfer
@@ -73,6 +74,7 @@ class SqliteStore:
         self.logs = SqliteLogs(database)
         self.messages = SqliteMessages(database)
         self.transfer = SqliteTransfer(database)
+        self.rows = SqliteRows(database)
 
     @classmethod
     def open(cls, path: Path | str, *, create: bool = True) -> Self:

@@ -22,7 +22,8 @@ class SqliteLeases:
         self._database = database
 
     def read(self, name: str) -> Lease | None:
-        return _lease_or_none(self._database.fetch_one(_SQL["read"], (name,)))
+        found = self._database.fetch(_SQL["read"], (name,))
+        return next(iter(_lease.each(found, self._database.malformed)), None)
 
     def all(self, family: str) -> list[Lease]:
         return _lease.each(self._database.fetch(_SQL["all"], (family,)), self._database.malformed)

@@ -90,8 +90,8 @@ class SqliteRuns:
     def last(self, schedule: str, states: Sequence[RunState]) -> Run | None:
         codes = {run_code(state) for state in states}
         found = (self._database.fetch_one(_SQL["last"], (schedule, code)) for code in codes)
-        newest = max(filter(None, found), key=_launch, default=None)
-        return None if newest is None else run(newest)
+        newest = sorted(filter(None, found), key=_launch, reverse=True)
+        return next(iter(run.each(newest, self._database.malformed)), None)
 
     def prune(self, before: datetime, limit: int) -> int:
         return self._database.execute(_SQL["prune"], (micros(before), limit))
