@@ -6,7 +6,7 @@ import logging
 from dataclasses import replace
 
 from synergy.names import ROW_CHECK
-from synergy.queries.health.malformed_rows import SHOWN, RowCheck, row_check
+from synergy.queries.malformed_rows import SHOWN, RowCheck, row_check
 from synergy.storage.protocol import Store
 
 PORTION = 5_000  # rows; a portion takes some ten milliseconds
@@ -23,10 +23,7 @@ def check_rows(store: Store, limit: int = PORTION) -> bool:
     while at < len(kinds) and left > 0:
         part = store.rows.check(kinds[at], after, left)
         for row in part.malformed:
-            log.warning(
-                "The row %s of %s is malformed: %s", row.text, row.kind, row.problem,
-                extra={"event": "store.malformed"},
-            )  # fmt: skip
+            log.warning("%s", row.sentence, extra={"event": "store.malformed"})
         found += part.malformed
         left -= max(part.count, 1)
         after = part.last

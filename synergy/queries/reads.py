@@ -21,6 +21,7 @@ from synergy.queries.health.staffing import Unserved, unserved
 from synergy.queries.health.verdict import Verdict, verdict
 from synergy.queries.journal import journal_page
 from synergy.queries.logs.unit_logs import UnitLog
+from synergy.queries.malformed_rows import refuse_malformed
 from synergy.queries.page import Page
 from synergy.queries.processes.boxes import box_views
 from synergy.queries.processes.states import ProcessReader
@@ -50,7 +51,6 @@ from synergy.queries.views import (
     Window,
 )
 from synergy.runtime.shared_parts import COLLECTOR, PartView, is_led, is_process_led, leaders
-from synergy.storage.malformed import malformed
 from synergy.storage.protocol import LogLine, StoreStatus, StoreView
 from synergy.timetable.timetable import Timetable
 
@@ -201,18 +201,12 @@ class Reads:
         return Page(tuple(found), following)
 
     def unit(self, id_: str) -> UnitOfWork:
-        """One unit; raises NotFound."""
+        """One unit; raises NotFound, and Malformed for one that cannot be read."""
         found = self._store.units.get([id_])
         if not found:
-            self._refuse_malformed("units", id_)
+            refuse_malformed(self._store, "units", id_)
             raise NotFound("unit", id_, "launch.py unit list shows which there are")
         return found[0]
-
-    def _refuse_malformed(self, kind: str, name: str) -> None:
-        """Raises Malformed if there is such a row, and it is malformed."""
-        row = self._store.rows.find(kind, (name,))
-        if row is not None:
-            raise malformed(row)
 
     def unit_log(self, id_: str) -> list[LogLine]:
         """The log lines of a unit, oldest first; raises NotFound."""

@@ -42,6 +42,11 @@ class MalformedRow:
         return self.kind, self.name
 
     @property
+    def sentence(self) -> str:
+        """The row and its problem, for logs."""
+        return f"The row {self.text} of {self.kind} is malformed and set aside: {self.problem}"
+
+    @property
     def text(self) -> str:
         """The name as one text."""
         return " ".join(map(str, self.name))
@@ -62,15 +67,11 @@ class MalformedRows:
             if len(self._rows) > MOST:
                 del self._rows[next(iter(self._rows))]
         if is_new:
-            log.warning(
-                "The row %s of %s is malformed and set aside: %s", row.text, row.kind, row.problem,
-                extra={"event": "store.malformed"},
-            )  # fmt: skip
+            log.warning("%s", row.sentence, extra={"event": "store.malformed"})
 
-    def forget(self, row: MalformedRow) -> None:
-        """Forgets a row that was repaired or deleted."""
-        with self._lock:
-            self._rows.pop(row.key, None)
+    def note(self, kind: str, id_: object, error: Exception) -> None:
+        """Remembers the row whose use raised the error."""
+        self.add(MalformedRow(kind, (str(id_),), f"{type(error).__name__}: {error}"))
 
     def all(self) -> list[MalformedRow]:
         with self._lock:

@@ -28,6 +28,6 @@ class SupervisorConfig:
     deployment: Deployment
     command: Callable[[str, int], Sequence[str]]
     connect: Callable[[], tuple[Store, Bus]]
-    open_logs: Callable[[], None]
+    open_logs: Callable[[], object]
     clock: Clock = field(default_factory=SystemClock)
     timing: Timing = field(default_factory=Timing)

@@ -19,7 +19,6 @@ from synergy.model.process import DaemonProcess, Deployment, Process
 from synergy.model.switches import is_switched_on, shall_run
 from synergy.model.unit_of_work import UnitOfWork, UnitState
 from synergy.queries.health.failed_runs import failed_runs, quarantine
-from synergy.queries.health.malformed_rows import malformed_rows
 from synergy.queries.health.periods import PeriodFacts
 from synergy.queries.health.situation import (
     Down,
@@ -30,6 +29,7 @@ from synergy.queries.health.situation import (
     SwitchedOff,
 )
 from synergy.queries.health.staffing import Unserved, unserved
+from synergy.queries.malformed_rows import malformed_rows
 from synergy.queries.processes.boxes import box_views
 from synergy.queries.timetable.last_audit import last_audit
 from synergy.queries.views import BoxProcess, BoxView

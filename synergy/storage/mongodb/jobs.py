@@ -26,7 +26,7 @@ from synergy.storage.blocks import (
     unreadable,
 )
 from synergy.storage.journal_entries import job_moved
-from synergy.storage.malformed import UNREADABLE, MalformedRow
+from synergy.storage.malformed import UNREADABLE
 from synergy.storage.mongodb.collection_rows import within
 from synergy.storage.mongodb.compare_and_set import Swap, in_parts, insert_new, swap
 from synergy.storage.mongodb.database import Database, Doc
@@ -55,35 +55,25 @@ class MongoJobs:
         """Reads blocks before heads: the newest moves of a process are read from its head."""
         with self._database.calling():
             wanted = {} if processes is None else {"_id": {"$in": list(processes)}}
-            blocks = {_place(document): document for document in self._stored(processes)}
+            begin = [""] if processes is None else [f"{process}|" for process in processes]
+            ranges = [{"_id": {"$gte": name, "$lt": f"{name}~"}} for name in begin]
+            found = within(self._database["job_blocks"], ranges)
+            blocks = {_place(document): document for document in found}
             heads = list(self._database["job_heads"].find(wanted))
         for head in heads:
             try:
                 blocks |= _written(head, blocks)
             except UNREADABLE as error:
-                self._set_aside("job_heads", head, error)
+                self._database.malformed.note("job_heads", head["_id"], error)
                 blocks |= {place: {} for place in blocks if place[0] == head["_id"]}
-        for place in sorted(blocks):
-            yield self._span(place, blocks[place])
-
-    def _stored(self, processes: Sequence[str] | None) -> Iterator[Doc]:
-        """The stored blocks of processes, found by their ids."""
-        blocks = self._database["job_blocks"]
-        if processes is None:
-            return blocks.find()
-        begins = [{"_id": {"$gte": f"{name}|", "$lt": f"{name}}}"}} for name in processes]
-        return within(blocks, begins)
+        yield from (self._span(place, blocks[place]) for place in sorted(blocks))
 
     def _span(self, place: Place, document: Doc) -> JobSpan:
         try:
             return _block(place[1], document).span(place[0])
         except UNREADABLE as error:
-            self._set_aside("job_blocks", {"_id": block_id(place)}, error)
+            self._database.malformed.note("job_blocks", block_id(place), error)
             return unreadable(*place)
-
-    def _set_aside(self, kind: str, document: Doc, error: Exception) -> None:
-        row = MalformedRow(kind, (str(document["_id"]),), f"{type(error).__name__}: {error}")
-        self._database.malformed.add(row)
 
     def move(self, moves: Sequence[JobChange], now: datetime) -> list[JobChange]:
         refused: list[int] = []
@@ -291,8 +281,7 @@ def _place(document: Doc) -> Place:
 def _block(number: int, document: Doc | None) -> Block:
     if document is None:
         return Block.empty(number)
-    found = read_block(document)
-    return Block(number, found.states, found.generations)
+    return Block(number, *read_block(document)[2:])
 
 
 def _block_document(place: Place, block: Block, v: int) -> Doc:

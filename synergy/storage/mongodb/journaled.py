@@ -18,8 +18,9 @@ from typing import TypeVar
 from pymongo import UpdateMany
 from pymongo.collection import Collection
 
+from synergy.errors import SynergyError
 from synergy.model.journal import JournalEntry
-from synergy.storage.malformed import UNREADABLE, MalformedRow
+from synergy.storage.malformed import UNREADABLE
 from synergy.storage.mongodb.compare_and_set import Swap, in_parts, swap
 from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.journal import MongoJournal, entry_from
@@ -89,8 +90,10 @@ class JournaledCollection:
         for one in given:
             try:
                 made = change(one)
+            except SynergyError:
+                raise  # the change is at fault, not the document
             except UNREADABLE as error:
-                self._set_aside(one, error)
+                self._database.malformed.note(self._name, one["_id"], error)
                 continue
             if made is not None:
                 decided.append((one, made))
@@ -121,13 +124,8 @@ class JournaledCollection:
         try:
             return [self._to_entry(document, entry) for entry in document["untold"]]
         except UNREADABLE as error:
-            self._set_aside(document, error)
+            self._database.malformed.note(self._name, document["_id"], error)
             return []
-
-    def _set_aside(self, document: Doc, error: Exception) -> None:
-        name = (str(document["_id"]),)
-        problem = f"{type(error).__name__}: {error}"
-        self._database.malformed.add(MalformedRow(self._name, name, problem))
 
     def recover(self) -> int:
         """Writes pending journal entries of interrupted writers; returns their number."""

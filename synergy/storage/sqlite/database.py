@@ -19,7 +19,8 @@ import apsw
 from synergy.errors import StorageUnavailable
 from synergy.storage.malformed import MalformedRows
 from synergy.storage.sqlite.columns import Bindings, Row, fetch, fetch_one, place
-from synergy.storage.sqlite.connection import open_connection, stepping
+from synergy.storage.sqlite.connection import open_connection, stepping, writes_at_close
+from synergy.storage.sqlite.damage import DamageMark
 from synergy.storage.sqlite.faults import Translating
 from synergy.storage.sqlite.queries import queries
 from synergy.storage.sqlite.writer_gate import Gate, Patience
@@ -114,7 +115,8 @@ class Database:
         self.place = str(path) if path else "the store in memory"
         self._pid = os.getpid()
         self._closed = False
-        self._translating = Translating(self.place)
+        self.mark = DamageMark(path) if path else None
+        self._translating = Translating(self.place, self.mark)
         self._turn: AbstractContextManager[object] = nullcontext() if path else threading.RLock()
         self._sessions: WeakSet[Session] = WeakSet()
         self.malformed = MalformedRows()
@@ -179,6 +181,8 @@ class Database:
                 with _part(session):
                     yield session
                 return
+            if self.mark is not None and self.mark.exists():
+                self.mark.refuse()
             with self._translating:
                 session.begin()
             try:
@@ -215,8 +219,10 @@ class Database:
     def close(self) -> None:
         """Closes the connections of all threads; any later use raises StorageUnavailable."""
         self._closed = True
+        is_sound = self.mark is None or not self.mark.exists()
         with self._turn:
             for session in list(self._sessions):
+                writes_at_close(session.connection, allowed=is_sound)
                 session.close()
             self._sessions.clear()
 

@@ -94,42 +94,44 @@ def _quoted(column: str) -> str:
     return ".".join(f'"{part}"' for part in column.split("."))
 
 
-TABLES: Mapping[str, _Table[Any]] = {
-    table.kind: table
-    for table in (
-        _Table(plain.FACT_ROW, "fact", "name value"),
-        _Table(fields.CONTROL, "control", "process is_on trigger_frequency"),
-        _Table(fields.LEASE, "lease", "name holder epoch seq released"),
-        _Table(fields.BOX, "box", "id seen_at"),
-        _Table(fields.ASSIGNMENT, "assignment", "box process is_on"),
-        _Table(
-            fields.OBSERVED, "observed",
-            "box process instance state marker pid started boot_id since restarts",
-        ),
-        _Table(plain.BLOCK_ROW, "job_block", "process block states generations"),
-        _Table(fields.UNIT, "unit", columns.UNIT_COLUMNS, "number", "id"),
-        _Table(fields.LINE, "unit_log", "at attempt level text", "number"),
-        _Table(
-            fields.SCHEDULE, _SCHEDULES,
-            columns.SCHEDULE_COLUMNS.replace("version", "schedule.version") + " definition",
-        ),
-        _Table(
-            fields.VERSION, _VERSIONS,
-            "name schedule_version.version definition at who",
-            "schedule schedule_version.version", "name schedule_version.version",
-        ),
-        _Table(fields.RUN, "run", columns.RUN_COLUMNS, "number", "id"),
-        _Table(fields.EVENT, "event", columns.EVENT_COLUMNS, "seq", "id"),
-        _Table(plain.PAYLOAD_ROW, "payload", "name content"),
-        _Table(fields.OPERATION, "operation", columns.OPERATION_COLUMNS, "number", "id"),
-        _Table(fields.ANSWER, "answer", columns.ANSWER_COLUMNS),
-        _Table(fields.ENTRY, "journal", columns.ENTRY_COLUMNS, also=plain.checked_entry),
-        _Table(plain.MARK_ROW, "mark", "collection timeperiod low high rows"),
-        _Table(plain.DOCUMENT_ROW, "document", "collection timeperiod key seq body"),
-        _Table(plain.MESSAGE_ROW, "message", "queue seq body"),
-        _Table(fields.DEAD_MESSAGE, "dead_message", "seq queue body reason at"),
-    )
-}  # fmt: skip
+_ALL: Sequence[_Table[Any]] = (
+    _Table(plain.FACT_ROW, "fact", "name value"),
+    _Table(fields.CONTROL, "control", "process is_on trigger_frequency"),
+    _Table(fields.LEASE, "lease", "name holder epoch seq released"),
+    _Table(fields.BOX, "box", "id seen_at"),
+    _Table(fields.ASSIGNMENT, "assignment", "box process is_on"),
+    _Table(
+        fields.OBSERVED,
+        "observed",
+        "box process instance state marker pid started boot_id since restarts",
+    ),
+    _Table(plain.BLOCK_ROW, "job_block", "process block states generations"),
+    _Table(fields.UNIT, "unit", columns.UNIT_COLUMNS, "number", "id"),
+    _Table(fields.LINE, "unit_log", "at attempt level text", "number"),
+    _Table(
+        fields.SCHEDULE,
+        _SCHEDULES,
+        columns.SCHEDULE_COLUMNS.replace("version", "schedule.version") + " definition",
+    ),
+    _Table(
+        fields.VERSION,
+        _VERSIONS,
+        "name schedule_version.version definition at who",
+        "schedule schedule_version.version",
+        "name schedule_version.version",
+    ),
+    _Table(fields.RUN, "run", columns.RUN_COLUMNS, "number", "id"),
+    _Table(fields.EVENT, "event", columns.EVENT_COLUMNS, "seq", "id"),
+    _Table(plain.PAYLOAD_ROW, "payload", "name content"),
+    _Table(fields.OPERATION, "operation", columns.OPERATION_COLUMNS, "number", "id"),
+    _Table(fields.ANSWER, "answer", columns.ANSWER_COLUMNS),
+    _Table(fields.ENTRY, "journal", columns.ENTRY_COLUMNS, also=plain.checked_entry),
+    _Table(plain.MARK_ROW, "mark", "collection timeperiod low high rows"),
+    _Table(plain.DOCUMENT_ROW, "document", "collection timeperiod key seq body"),
+    _Table(plain.MESSAGE_ROW, "message", "queue seq body"),
+    _Table(fields.DEAD_MESSAGE, "dead_message", "seq queue body reason at"),
+)
+TABLES: Mapping[str, _Table[Any]] = {table.kind: table for table in _ALL}
 
 
 class SqliteRows:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import orjson
 
 from synergy.names import ROW_CHECK
-from synergy.storage.malformed import MalformedRow, Name
+from synergy.storage.malformed import MalformedRow, Name, malformed
 from synergy.storage.protocol import StoreView
 
 SHOWN = 200  # rows that are kept, and read again
@@ -55,6 +55,13 @@ def malformed_rows(store: StoreView) -> tuple[MalformedRow, ...]:
     checked = row_check(store)
     known = {row.key: row for row in (*store.rows.met(), *checked.before, *checked.found)}
     return tuple(_still(store, list(known.values())[:SHOWN]))
+
+
+def refuse_malformed(store: StoreView, kind: str, *name: str) -> None:
+    """Raises Malformed if there is a row of this name, and it is malformed."""
+    row = store.rows.find(kind, name)
+    if row is not None:
+        raise malformed(row)
 
 
 def _still(store: StoreView, rows: list[MalformedRow]) -> Iterator[MalformedRow]:
