@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import orjson
 
 from synergy.names import ROW_CHECK
+from synergy.runtime.fact_text import fact_text
 from synergy.storage.malformed import MalformedRow, Name, malformed
 from synergy.storage.protocol import StoreView
 
@@ -40,7 +41,7 @@ class RowCheck:
 def row_check(store: StoreView) -> RowCheck:
     """The stored progress; a new check if there is none, or it cannot be read."""
     try:
-        kind, after, *lists = orjson.loads(store.facts.get(ROW_CHECK) or "")
+        kind, after, *lists = orjson.loads(fact_text(store.facts, ROW_CHECK))
         found, before = (
             tuple(MalformedRow(kind, tuple(name), problem) for kind, name, problem in rows)
             for rows in lists

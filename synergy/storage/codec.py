@@ -113,7 +113,7 @@ def packed(content: bytes) -> str:
 INSTANT = everywhere(micros, instant)
 """An instant, or None."""
 
-FLAG = Kind(row=Form(take=bool))
+FLAG = Kind(row=Form(take={0: False, 1: True}.__getitem__))
 """True or false, or None."""
 
 BYTES = Kind(record=Form(packed, b64decode))

@@ -29,4 +29,4 @@ class MongoFacts:
         with self._database.calling():
             stored = upsert(self._facts, name, {"$setOnInsert": {"value": value}}, after=True)
             assert stored is not None
-            return str(stored["value"])
+        return _fact(stored).value

@@ -76,6 +76,7 @@ class _Check:
             yield from _damage_of(connection, "")  # of what belongs to no table: free pages
         for kind in TABLES:
             yield from self._of_rows(connection, kind)
+        self._step(self._total)
 
     def _of_rows(self, connection: apsw.Connection, kind: str) -> Iterator[str]:
         after, is_more = None, True

@@ -22,6 +22,7 @@ _SCHEDULES = (
     "ON schedule = number AND schedule_version.version = schedule.version"
 )
 Value = TypeVar("Value")
+_BLOB = re.compile("X'[0-9A-F]*'")
 _VERSIONS = "schedule_version LEFT JOIN schedule ON schedule = number"
 
 
@@ -63,7 +64,11 @@ class _Table(Generic[Value]):
             rows = fetch(connection, self._select + where, bindings)
             checked = [self._check(row) for row in rows]
         except UnicodeDecodeError:
-            rows = fetch(connection, self._select_names + where, bindings)
+            try:
+                rows = fetch(connection, self._select_names + where, bindings)
+            except UnicodeDecodeError as error:
+                problem = f"a name is not UTF-8: {error.reason}"
+                return CheckedRows(1, [MalformedRow(self.kind, ("?",), problem)], None)
             width, end = self._width
             checked = [self.find(connection, row[width:end]) for row in rows]
         last = tuple(rows[-1][: self._width[0]]) if len(rows) == limit else None
@@ -72,7 +77,7 @@ class _Table(Generic[Value]):
     def find(self, connection: apsw.Connection, name: Name) -> MalformedRow | None:
         """The row of this name if it is malformed."""
         try:
-            rows = fetch(connection, self._select + self._of_name, name)
+            rows = fetch(connection, self._select + self._of_name, [*map(_stored, name)])
         except UnicodeDecodeError as error:
             return MalformedRow(self.kind, _parts(name), f"a text is not UTF-8: {error.reason}")
         return next(filter(None, map(self._check, rows)), None)
@@ -86,7 +91,15 @@ class _Table(Generic[Value]):
 
 
 def _parts(name: Sequence[object]) -> Name:
-    return tuple(one if isinstance(one, int | str) else repr(one) for one in name)
+    """A name as text and numbers; a part that is neither is written as SQL."""
+    return tuple(one if isinstance(one, int | str) else apsw.format_sql_value(one) for one in name)
+
+
+def _stored(part: str | int) -> object:
+    """The stored form of a part of a name."""
+    if isinstance(part, str) and _BLOB.fullmatch(part):
+        return bytes.fromhex(part[2:-1])
+    return None if part == "NULL" else part
 
 
 def _quoted(column: str) -> str:
