@@ -111,3 +111,18 @@ def _in_mongodb(store: MongoStore, random: Random, kind: str) -> tuple[str, Repa
     return f"{name} {document['_id']}: {field} = {value!r}", lambda: collection.update_one(
         place, repair
     )
+
+
+def spoil(store: Store, kind: str, field: str) -> None:
+    """Gives a field of the first row of a kind, which `copy_records.KINDS` names, a wrong type."""
+    if isinstance(store, SqliteStore):
+        connection = loosened(store)
+        table = {"boxes": "box", "journal": "journal"}.get(kind, kind.removesuffix("s"))
+        first = f"SELECT rowid FROM {table} ORDER BY rowid LIMIT 1"
+        where = "1" if _is_without_rowid(connection, table) else f"rowid = ({first})"
+        connection.execute(f"UPDATE {table} SET {field} = x'ff00' WHERE {where}")
+        return
+    assert isinstance(store, MongoStore)
+    collection = store._database[kind]
+    first = collection.find().sort("_id", 1).limit(1)[0]
+    collection.update_one({"_id": first["_id"]}, {"$set": {field: {"odd": 1}}})
