@@ -46,7 +46,11 @@ _READERS: Mapping[str, Reader[Any]] = {
 _JOURNALED = {"v": int, "untold": list, "is_told": bool, "number": int}
 _OWN: Mapping[str, Mapping[str, type]] = {
     "units": {**_JOURNALED, "job": str, "slot": str, "key": str, "is_superseded": bool},
-    "schedules": {"v": int, "untold": list, "is_told": bool, "birth": str, "is_removed": bool},
+    "schedules": {
+        **{"v": int, "untold": list, "is_told": bool, "birth": str, "is_removed": bool},
+        **{"edited_at": int, "edited_by": str},
+    },
+    "unit_logs": {"unit": str},
     "runs": _JOURNALED,
     "operations": _JOURNALED,
     "job_blocks": {"v": int},
