@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from synergy.messaging.protocol import Bus
     from synergy.runtime.workplace import Workplace
     from synergy.storage.protocol import Store
+    from synergy.storage.protocol.check import Progress, StoreCheck
     from synergy.supervisor.config import SupervisorConfig
 
 HERE = Path(__file__).resolve().parent.parent
@@ -133,6 +135,11 @@ def has_url(url: str) -> bool:
 def older_documents(url: str, names: Sequence[str]) -> Documents:
     """The documents of these collections in a database of an older version of Synergy."""
     return mongodb.older_documents(url, names)
+
+
+def check_store(settings: Settings, progress: Progress) -> StoreCheck:
+    """Reads everything in the store, and changes nothing there."""
+    return store_engine(settings.store).check(settings.store, progress)
 
 
 def remove_store(settings: Settings) -> None:
@@ -241,7 +248,7 @@ def supervisor_config(project: Project) -> SupervisorConfig:
         deployment=project.deployment,
         command=command,
         connect=connect,
-        open_logs=lambda: logs.configure(settings.home, "supervisor", settings.box_id),
+        open_logs=partial(logs.configure, settings.home, "supervisor", settings.box_id),
         read_again=lambda: read_again(project.path, os.environ, settings),
     )
 
@@ -253,8 +260,7 @@ def run_process(project: Project, name: str, instance: int = 1, *, console: bool
     missing store. A process of the supervisor does not: its store existed before, so it was moved
     away, and an empty one must not take its place.
 
-    Returns False if it ended with an error, which is then in its log; a SynergyError, such as an
-    unavailable store, is raised as well.
+    Returns False if it ended with an error, which is then logged; raises a SynergyError as well.
     """
     from synergy.runtime import logs
 
@@ -278,10 +284,9 @@ def run_process(project: Project, name: str, instance: int = 1, *, console: bool
 def _work(place: Workplace) -> None:
     from synergy.supervisor.ready import report_ready
 
-    name = place.process.name
     try:
         begin = _entry_point(place.process, place)
-        log.info("%s started", name, extra={"event": JournalEvent.PROCESS_STARTED})
+        log.info("%s started", place.process.name, extra={"event": JournalEvent.PROCESS_STARTED})
         report_ready()
         begin()
     finally:

@@ -39,6 +39,16 @@ class Refused(SynergyError):
     """The request is valid, but the present state of things does not allow it."""
 
 
+class Malformed(Refused):
+    """The stored row that was asked for cannot be read."""
+
+    def __init__(self, kind: str, name: str, problem: str) -> None:
+        super().__init__(
+            f"the row {name} of {kind} is malformed ({problem}): launch.py store check lists all "
+            "malformed rows; docs/operations.md says how to repair one"
+        )
+
+
 class IllegalMove(Refused):
     """A state machine was asked for a move that its table does not contain."""
 

@@ -30,6 +30,7 @@ from synergy.model import journal
 from synergy.model.journal_event import JournalEvent
 from synergy.names import AGENT_TOPIC, DELIVERIES, JOURNAL_TOPIC, agent_counters
 from synergy.runtime.agent_counters import Meter
+from synergy.runtime.fact_text import fact_text
 from synergy.runtime.service import Retry, RetryRule, repeat
 from synergy.runtime.topic_relay import TopicRelay
 from synergy.runtime.workplace import Daemon, Workplace
@@ -151,7 +152,7 @@ class Agent(Daemon):
         self._counted_at = now
         facts = self.workplace.store.facts
         counts = Meter()
-        counts.add(facts.get(agent_counters(number)) or "")
+        counts.add(fact_text(facts, agent_counters(number)))
         counts.add(self._meter.taken())
         facts.set(agent_counters(number), counts.text())
 

@@ -6,7 +6,7 @@ import argparse
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from synergy.cli import output, store_copy, store_import
+from synergy.cli import exits, output, store_copy, store_import
 from synergy.cli.options import DRY_RUN, JSON, YES, Noun, argument, file_path
 from synergy.cli.services import confirm, services
 from synergy.errors import InvalidValue, Refused
@@ -15,11 +15,12 @@ from synergy.runtime.masking import mask
 if TYPE_CHECKING:
     from synergy.compose import Project
     from synergy.storage.protocol import StoreStatus
+    from synergy.storage.protocol.check import StoreCheck
 
 WORD = "reset"  # the word to type before everything is deleted
 NOUN = Noun(
     "store",
-    "the store: init, status, reset, backup, copy, import",
+    "the store: init, status, check, reset, backup, copy, import",
     "launch.py store status",
     (store_copy.VERBS, store_import.VERBS),
 )
@@ -66,6 +67,48 @@ def _print_status(status: StoreStatus) -> None:
     output.table(["rows of", "number"], sorted(status.rows.items()))
     for warning in status.warnings:
         output.warn(warning)
+
+
+@NOUN.verb("launch.py store check", JSON)
+def run_check(arguments: argparse.Namespace) -> int:
+    """Read everything in the store, which may be in use, for damage and malformed rows."""
+    from synergy import compose
+
+    project = compose.open_project()
+    with output.Progress("rows checked") as line:
+        found = compose.check_store(project.settings, line.show)
+    output.show(arguments, _checked(found), lambda _: _print_check(found))
+    return exits.DONE if found.is_sound else exits.FAILED
+
+
+def _checked(found: StoreCheck) -> dict[str, object]:
+    return {
+        "location": found.location,
+        "sound": found.is_sound,
+        "rows": found.rows,
+        "damage": list(found.damage),
+        "malformed": [
+            {"kind": row.kind, "name": row.text, "problem": row.problem} for row in found.malformed
+        ],
+        "released": found.was_marked and not found.damage,
+    }
+
+
+def _print_check(found: StoreCheck) -> None:
+    if found.damage:
+        output.say(f"{found.location} is damaged:")
+        for line in found.damage:
+            output.say(f"  {line}")
+        output.say("Stop everything (launch.py supervisor stop) and restore a backup:")
+        output.say("docs/operations.md, A damaged store, says how, and how to save what is left.")
+    if found.malformed:
+        rows = [(row.kind, row.text, row.problem) for row in found.malformed]
+        output.table(["rows of", "name", "problem"], rows)
+        output.say("These rows are set aside; docs/operations.md, Malformed rows, says what helps.")
+    if found.was_marked and not found.damage:
+        output.say("The store was marked as damaged, and is released: it is sound.")
+    verdict = "sound" if found.is_sound else "not sound"
+    output.say(f"{verdict}: {found.rows:,} rows of {found.location} were read")
 
 
 @NOUN.verb("launch.py store reset --yes", YES, JSON, DRY_RUN, records=())

@@ -14,6 +14,7 @@ from synergy.storage.mongodb_url import MongoUrl
 if TYPE_CHECKING:
     from synergy.commands.older.records import Documents
     from synergy.storage.protocol import Store
+    from synergy.storage.protocol.check import Progress, StoreCheck
 
 EXAMPLE = "mongodb://host-1,host-2/synergy?replicaSet=rs0"
 
@@ -80,6 +81,11 @@ class MongoEngine:
         from synergy.storage.mongodb import engine
 
         return engine.exists(url)
+
+    def check(self, url: str, progress: Progress) -> StoreCheck:
+        from synergy.storage.mongodb import engine
+
+        return engine.check(url, progress)
 
     def drop(self, url: str) -> None:
         from synergy.storage.mongodb import engine

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from synergy.clock import Clock
     from synergy.messaging.protocol import Bus
     from synergy.storage.protocol import Store
+    from synergy.storage.protocol.check import Progress, StoreCheck
 
 
 class StoreEngine(Protocol):
@@ -62,6 +63,10 @@ class StoreEngine(Protocol):
 
     def exists(self, url: str) -> bool:
         """Whether the store was ever created."""
+        ...
+
+    def check(self, url: str, progress: Progress) -> StoreCheck:
+        """Reads everything in the store, which may be in use, and changes nothing there."""
         ...
 
     def drop(self, url: str) -> None:

@@ -10,6 +10,7 @@ from synergy.errors import InvalidValue
 
 if TYPE_CHECKING:
     from synergy.storage.protocol import Store
+    from synergy.storage.protocol.check import Progress, StoreCheck
 
 DEFAULT = "sqlite:///<home>/synergy.db"
 
@@ -54,8 +55,13 @@ class SqliteEngine:
     def exists(self, url: str) -> bool:
         return self.file(url).is_file()
 
+    def check(self, url: str, progress: Progress) -> StoreCheck:
+        from synergy.storage.sqlite.check import check_file
+
+        return check_file(self.file(url), progress)
+
     def drop(self, url: str) -> None:
         """Deletes the log before the file: a new file must never find the log of an old one."""
         file = self.file(url)
-        for suffix in ("-wal", "-shm", "", "-gate"):
+        for suffix in ("-wal", "-shm", "", "-gate", "-damaged"):
             file.with_name(file.name + suffix).unlink(missing_ok=True)

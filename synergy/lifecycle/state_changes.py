@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from synergy.errors import IllegalMove
+from synergy.errors import IllegalMove, Malformed
 from synergy.lifecycle.decision import UnitView
 from synergy.lifecycle.legal_moves import (
     JobMove,
@@ -76,9 +76,12 @@ def move_job(
     """The change that moves one job from its known state.
 
     MARK sets the stale flag and keeps the others; every other move clears all flags, except that
-    ACKNOWLEDGE keeps the stale flag.
+    ACKNOWLEDGE keeps the stale flag. Raises Malformed for a job whose stored state cannot be read.
     """
     level, process = place.level, place.process
+    if level.is_unreadable(ordinal):
+        name = f"{process.name} (with {level.timeperiod(ordinal)})"
+        raise Malformed("job_blocks", name, "its states cannot be read")
     state = level.state(ordinal)
     is_mark, is_acknowledged = move is JobMove.MARK, move is JobMove.ACKNOWLEDGE
     return JobChange(

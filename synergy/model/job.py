@@ -52,12 +52,15 @@ class JobState(IntEnum):
 
 FINISHED = frozenset(state for state in JobState if state.is_finished)
 
-# A stored job is one byte: the state in the lower three bits, and these flags.
+# A stored job is one byte: the state in the lower three bits, and these flags. HIGHEST has all.
 STALE_FLAG = 0x08
 ACKNOWLEDGED_FLAG = 0x10
 DERIVED_FLAG = 0x20
+UNREADABLE_FLAG = 0x40  # never stored: the stored block of the job is malformed
 STATE_MASK = 0x07
-_FLAGS = range(0, 0x40, 0x08)
+HIGHEST = 0x3F
+UNREADABLE = JobState.FAILED | UNREADABLE_FLAG
+_FLAGS = range(0, 0x80, 0x08)
 
 
 @cache
@@ -79,8 +82,9 @@ class JobSpan:
     STALE_FLAG: the source changed after the job was finished, and the job was left as it is; or the
     job failed, and the rows of an earlier generation are still stored. ACKNOWLEDGED_FLAG: the job
     was given up, and an operator acknowledged that. DERIVED_FLAG: the job is skipped only because
-    others are, and is restored with them. `generations` maps the ordinals of jobs that were started
-    over to their generations; all others are in generation 1.
+    others are, and is restored with them. UNREADABLE_FLAG: the stored job cannot be read; it counts
+    as failed, and nothing is decided about it. `generations` maps the ordinals of jobs that were
+    started over to their generations; all others are in generation 1.
     """
 
     process: str

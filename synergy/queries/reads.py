@@ -22,6 +22,7 @@ from synergy.queries.health.staffing import Unserved, unserved
 from synergy.queries.health.verdict import Verdict, verdict
 from synergy.queries.journal import journal_page, stored_timeperiod
 from synergy.queries.logs.unit_logs import UnitLog
+from synergy.queries.malformed_rows import refuse_malformed
 from synergy.queries.page import Page
 from synergy.queries.processes.boxes import box_views
 from synergy.queries.processes.states import ProcessReader
@@ -206,9 +207,10 @@ class Reads:
         return Page(tuple(found), following)
 
     def unit(self, id_: str) -> UnitOfWork:
-        """One unit; raises NotFound."""
+        """One unit; raises NotFound, and Malformed for one that cannot be read."""
         found = self._store.units.get([id_])
         if not found:
+            refuse_malformed(self._store, "units", id_)
             raise NotFound("unit", id_, "launch.py unit list shows which there are")
         return found[0]
 

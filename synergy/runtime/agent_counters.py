@@ -16,6 +16,7 @@ from typing import Any
 import orjson
 
 from synergy.names import agent_counters
+from synergy.runtime.fact_text import fact_text
 from synergy.runtime.shared_parts import AGENTS
 from synergy.storage.protocol import StoreView
 
@@ -138,7 +139,8 @@ def collected(store: StoreView) -> Meter:
     """The sum of the counts of all agents."""
     meter = Meter()
     for lease in store.leases.all(AGENTS):  # released leases too: their rows are kept
-        meter.add(store.facts.get(agent_counters(int(lease.name.removeprefix(AGENTS)))) or "")
+        number = int(lease.name.removeprefix(AGENTS))
+        meter.add(fact_text(store.facts, agent_counters(number)))
     return meter
 
 

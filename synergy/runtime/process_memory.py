@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import orjson
 
 from synergy.names import process_memory
+from synergy.runtime.fact_text import fact_text
 from synergy.storage.protocol import StoreView
 
 Instance = tuple[str, int]  # a process, and its number among the instances of it
@@ -19,7 +20,8 @@ def written(taken: Mapping[Instance, int]) -> str:
 
 def memory(store: StoreView, box: str) -> dict[Instance, int]:
     """Resident bytes of the processes that ran on a box at the last report."""
-    text = store.facts.get(process_memory(box))
-    if text is None:
+    try:
+        stored = orjson.loads(fact_text(store.facts, process_memory(box)) or "[]")
+        return {(process, n): size for process, n, size in stored}
+    except (TypeError, ValueError):  # malformed
         return {}
-    return {(process, n): size for process, n, size in orjson.loads(text)}

@@ -1,9 +1,10 @@
 """The garbage collector: ensures that every unit is finished in the end.
 
-A run has six steps: finish incomplete writes, read all unfinished units of the processes that are
-switched on, judge each, write the verdicts by compare-and-set, publish messages, and delete units
-and journal entries past their age (`retention`). A unit that changed after it was read is not
-moved, and a unit that cannot be judged does not affect the others.
+A run has seven steps: finish incomplete writes, read all unfinished units of the processes that are
+switched on, judge each, write the verdicts by compare-and-set, publish messages, delete units and
+journal entries past their age (`retention`), and check some rows (`commands.row_check`). A unit
+that changed after it was read is not moved, and a unit that cannot be judged does not affect the
+others.
 
 Units of free-run processes belong to no job: agents follow them in the journal, and are woken when
 one of them is canceled.
@@ -19,6 +20,7 @@ from datetime import datetime
 from functools import partial
 
 from synergy.clock import Clock
+from synergy.commands.row_check import check_rows
 from synergy.errors import SynergyError
 from synergy.lifecycle.legal_moves import UnitMove
 from synergy.lifecycle.reclaim import Judgement, Observed, Verdict, judge
@@ -74,6 +76,7 @@ class Collector:
         self._beats: dict[str, tuple[_Beat, float]] = {}
         self._running: dict[str, tuple[int, float]] = {}
         self._ran_at: float | None = None
+        self._rows_at = clock.monotonic() + EVERY_SECONDS
 
     def run_once(self, *, flush: bool = False, only: str = "") -> Collected:
         """Does one run; `flush` ignores waiting times, `only` limits it to units of one process."""
@@ -103,6 +106,9 @@ class Collector:
             except SynergyError:
                 log.exception("Unit %s cannot be judged", unit.id, extra={"event": "gc.odd_unit"})
         done, forgotten = self._carry_out(judged, now), self.pruner.run_once(now)
+        if monotonic >= self._rows_at:
+            self._rows_at = monotonic + EVERY_SECONDS
+            check_rows(self._store)
         dues = [j.again_at for _, _, j in judged if j.again_at is not None]
         return Collected(counts_of(done, recovered, forgotten), min(dues, default=None))
 

@@ -134,7 +134,7 @@ def _due(state: ProcessState, limit: int) -> Iterator[tuple[int, bool, int]]:
     while state.candidates and len(seen) < limit:
         ordinal = next(iter(state.candidates))
         refresh = state.candidates.pop(ordinal)
-        if state.level.state(ordinal).is_active:
+        if state.level.state(ordinal).is_active and not state.level.is_unreadable(ordinal):
             seen.add(ordinal)
             yield ordinal, refresh, 1
     end = state.scan_end

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from synergy.errors import InvalidValue
 from synergy.model.job import JobState
 from synergy.model.journal import JournalEntry
 from synergy.model.journal_event import JournalEvent, Noun
@@ -130,7 +131,12 @@ class Feed:
     # Jobs
 
     def _job_event(self, state: ProcessState, entry: JournalEntry) -> None:
-        level, change = state.level, Change.of(entry, state.level)
+        level = state.level
+        try:
+            change = Change.of(entry, level)
+        except InvalidValue:
+            self._unexpected[state].add(level.start)  # all of its jobs are read
+            return
         if change is None:
             return
         ordinals = range(change.first, change.last + 1)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from synergy.model.job import STATE_MASK, JobChange, JobSpan
+from synergy.model.job import STATE_MASK, UNREADABLE, JobChange, JobSpan
 
 BLOCK = 1024  # jobs
 
@@ -59,6 +59,11 @@ class Block:
             begin = min(begin, ordinal - self.first)
             end = max(end, ordinal - self.first + 1)
         return JobSpan(process, self.first + begin, states[begin:end], self.generations)
+
+
+def unreadable(process: str, number: int) -> JobSpan:
+    """The jobs of a malformed block: nothing is decided about them."""
+    return JobSpan(process, number * BLOCK, bytes((UNREADABLE,)) * BLOCK, {})
 
 
 class Blocks:

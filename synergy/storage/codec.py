@@ -13,17 +13,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from operator import attrgetter
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar, get_type_hints
 
 import orjson
 
 from synergy.errors import InvalidValue
+from synergy.storage.compiled import Convert, Expression
 from synergy.storage.instants import instant, micros
+from synergy.storage.malformed import Reader, wrong
 
 Value = TypeVar("Value")
-Stored = TypeVar("Stored")
-
-Convert = Callable[..., Any]
 
 Steps = Sequence[tuple[int, Convert]]
 """Conversions of some values of a list, each with the value's index."""
@@ -69,21 +68,30 @@ def word_of(states: type[Enum]) -> Kind:
 
 def code_of(states: Sequence[Enum]) -> Kind:
     """A state that is stored in rows as its index in `states`, elsewhere as its text value."""
-    codes = {state: code for code, state in enumerate(states)}
+    by_code = dict(enumerate(states))
+    codes = {state: code for code, state in by_code.items()}
     word = word_of(type(states[0]))
-    return Kind(Form(codes.__getitem__, states.__getitem__), word.document, word.record)
+    return Kind(Form(codes.__getitem__, by_code.__getitem__), word.document, word.record)
 
 
 def json_of(what: str) -> Kind:
     """A mapping of any shape, stored as text, so that its keys are not restricted."""
-    return Kind(Form(orjson.dumps, orjson.loads), Form(_text, orjson.loads), what=what)
+    return Kind(Form(orjson.dumps, mapping), Form(_text, mapping), what=what)
+
+
+def mapping(stored: bytes | str) -> dict[str, Any]:
+    """The mapping of a JSON text; raises ValueError for any other text."""
+    found = orjson.loads(stored)
+    if type(found) is not dict:
+        raise wrong(stored)
+    return found
 
 
 def json_by(to_json: Convert, from_json: Convert, what: str) -> Kind:
     """A value that is converted to and from a mapping, which is stored like one of `json_of`."""
 
     def take(stored: bytes | str) -> Any:
-        return from_json(orjson.loads(stored))
+        return from_json(mapping(stored))
 
     return Kind(
         Form(lambda value: orjson.dumps(to_json(value)), take),
@@ -105,7 +113,7 @@ def packed(content: bytes) -> str:
 INSTANT = everywhere(micros, instant)
 """An instant, or None."""
 
-FLAG = Kind(row=Form(take=bool))
+FLAG = Kind(row=Form(take={0: False, 1: True}.__getitem__))
 """True or false, or None."""
 
 BYTES = Kind(record=Form(packed, b64decode))
@@ -123,13 +131,16 @@ class Codec(Generic[Value]):
     its fields.
     """
 
-    def __init__(self, type_: type[Value], /, **kinds: Kind) -> None:
+    def __init__(self, type_: type[Value], rows: str, /, **kinds: Kind) -> None:
+        """`rows` holds the kind of the rows and the fields that name one, for messages."""
         self.names: Sequence[str] = tuple(type_.__annotations__)
         self.kinds: Mapping[str, Kind] = kinds
         self._type = type_
+        self._hints = get_type_hints(type_)
+        self._rows, *self.name = rows.split()
 
-    def reads_row(self, columns: str) -> Callable[[Sequence[Any]], Value]:
-        """A function that makes a value of a row; it ignores columns that are not fields."""
+    def reads_row(self, columns: str) -> Reader[Value]:
+        """Makes values of rows; columns that are not fields are ignored."""
         order = columns.split()
         places = {name: f"stored[{order.index(name)}]" for name in self.names if name in order}
         return self._reader(places, lambda kind: kind.row)
@@ -142,8 +153,8 @@ class Codec(Generic[Value]):
         names = columns.split()
         return self._writer(names, lambda kind: kind.row, lambda parts: f"({', '.join(parts)},)")
 
-    def reads_document(self, **stored: str) -> Callable[[Mapping[str, Any]], Value]:
-        """A function that makes a value of a document; `stored` are names that differ there."""
+    def reads_document(self, **stored: str) -> Reader[Value]:
+        """Makes values of documents; `stored` are names that differ there."""
         places = {name: f"stored.get({stored.get(name, name)!r})" for name in self.names}
         return self._reader(places, lambda kind: kind.document)
 
@@ -161,15 +172,20 @@ class Codec(Generic[Value]):
 
         return self._writer(some, lambda kind: kind.document, mapping)
 
-    def _reader(
-        self, places: Mapping[str, str], form_of: Callable[[Kind], Form]
-    ) -> Callable[[Stored], Value]:
-        expression = _Expression(make=self._type)
-        parts = []
+    def _reader(self, places: Mapping[str, str], form_of: Callable[[Kind], Form]) -> Reader[Value]:
+        expression = Expression(make=self._type)
+        parts = {}
         for name, place in places.items():
             form = form_of(self.kinds.get(name, AS_IS))
-            parts.append(f"{name}={expression.converted(name, place, form.take, form.missing)}")
-        return expression.function("stored", f"make({', '.join(parts)})")
+            parts[name] = expression.read(name, place, self._hints[name], form.take, form.missing)
+        made = ", ".join(f"{name}={part}" for name, part in parts.items())
+        named = "".join(f"{places[name]}, " for name in self.name if name in places)
+        return Reader(
+            self._rows,
+            expression.function("stored", f"make({made})"),
+            expression.function("stored", f"({named})"),
+            {name: expression.function("stored", part) for name, part in parts.items()},
+        )
 
     def _writer(
         self,
@@ -177,7 +193,7 @@ class Codec(Generic[Value]):
         form_of: Callable[[Kind], Form],
         join: Callable[[Sequence[str]], str],
     ) -> Callable[[Value], Any]:
-        expression = _Expression()
+        expression = Expression()
         puts = {name: form_of(self.kinds.get(name, AS_IS)).put for name in names}
         parts = [expression.converted(name, f"value.{name}", put) for name, put in puts.items()]
         write = expression.function("value", join(parts))
@@ -201,33 +217,6 @@ class Codec(Generic[Value]):
             except orjson.JSONEncodeError as error:
                 what = self.kinds[name].what.format(value)
                 raise InvalidValue(f"{what} cannot be stored: {error}") from error
-
-
-class _Expression:
-    """The source of an expression, and the functions that it refers to."""
-
-    def __init__(self, **scope: Convert) -> None:
-        self._scope = scope
-
-    def converted(
-        self, name: str, source: str, convert: Convert | None, missing: Convert | None = None
-    ) -> str:
-        """The source of a converted value; None stays None or becomes `missing()`."""
-        if convert is None and missing is None:
-            return source
-        present, absent = f"_{name}", "None"
-        if convert:
-            self._scope[f"convert_{name}"] = convert
-            present = f"convert_{name}({present})"
-        if missing:
-            self._scope[f"missing_{name}"] = missing
-            absent = f"missing_{name}()"
-        return f"({absent} if (_{name} := {source}) is None else {present})"
-
-    def function(self, parameter: str, source: str) -> Callable[..., Any]:
-        """The function of one parameter that returns the expression `source`."""
-        compiled: Callable[..., Any] = eval(f"lambda {parameter}: {source}", self._scope)
-        return compiled
 
 
 class RecordFields:

@@ -33,8 +33,10 @@ from synergy.storage.codec import (
     everywhere,
     json_by,
     json_of,
+    mapping,
     word_of,
 )
+from synergy.storage.malformed import wrong
 from synergy.storage.protocol import DeadMessage, LogLine
 
 UNIT_STATES = (
@@ -69,7 +71,23 @@ def counts_list(counts: Mapping[str, int]) -> list[dict[str, Any]]:
 
 
 def _listed_counts(listed: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-    return {count["name"]: count["n"] for count in listed}
+    return _checked({count["name"]: count["n"] for count in listed})
+
+
+def _counts(text: str) -> dict[str, int]:
+    return _checked(mapping(text))
+
+
+def _checked(counts: dict[str, int]) -> dict[str, int]:
+    if not all(isinstance(number, int) for number in counts.values()):
+        raise wrong(counts)
+    return counts
+
+
+def _texts(found: object) -> tuple[str, ...]:
+    if type(found) is not list or not all(type(text) is str for text in found):
+        raise wrong(found)
+    return tuple(found)
 
 
 def _generations_text(pairs: Sequence[Sequence[int]]) -> str | None:
@@ -89,9 +107,7 @@ def _listed_generations(listed: Iterable[Mapping[str, int]]) -> list[list[int]]:
     return sorted([one["job"], one["generation"]] for one in listed)
 
 
-COUNTS = Kind(
-    Form(counts_text, orjson.loads, dict), Form(counts_list, _listed_counts), Form(dict, None)
-)
+COUNTS = Kind(Form(counts_text, _counts, dict), Form(counts_list, _listed_counts), Form(dict, None))
 """The counts of a unit, by name."""
 
 GENERATIONS = Kind(
@@ -100,7 +116,9 @@ GENERATIONS = Kind(
 """Pairs of ordinal and generation, for the jobs that are not in generation 1."""
 
 KEYS = Kind(
-    Form(orjson.dumps, lambda text: tuple(orjson.loads(text))), Form(list, tuple), Form(list, tuple)
+    Form(orjson.dumps, lambda text: _texts(orjson.loads(text))),
+    Form(list, _texts),
+    Form(list, tuple),
 )
 """A sequence of texts."""
 
@@ -111,6 +129,7 @@ DEFINITION = json_of("the definition of schedule {0.name!r}")
 
 UNIT = Codec(
     UnitOfWork,
+    "units id",
     created_at=INSTANT,
     state=code_of(UNIT_STATES),
     not_before=INSTANT,
@@ -121,9 +140,10 @@ UNIT = Codec(
     reason=MASKED,
     first_claimed_at=INSTANT,
 )
-ENTRY = Codec(JournalEntry, at=INSTANT, why=MASKED, flags=NUMBER, seq=NUMBER)
+ENTRY = Codec(JournalEntry, "journal seq", at=INSTANT, why=MASKED, flags=NUMBER, seq=NUMBER)
 SCHEDULE = Codec(
     Schedule,
+    "schedules name",
     definition=DEFINITION,
     origin=word_of(Origin),
     is_enabled=FLAG,
@@ -134,9 +154,12 @@ SCHEDULE = Codec(
     created_at=INSTANT,
     changed_at=INSTANT,
 )
-VERSION = Codec(ScheduleVersion, definition=DEFINITION, at=INSTANT)
+VERSION = Codec(
+    ScheduleVersion, "schedule_versions name version", definition=DEFINITION, at=INSTANT
+)
 RUN = Codec(
     Run,
+    "runs id",
     due_at=INSTANT,
     state=code_of(RUN_STATES),
     created_at=INSTANT,
@@ -147,9 +170,10 @@ RUN = Codec(
     request=json_of("the request of run {0.id}"),
     detail=json_by(RunDetail.to_json, RunDetail.from_json, "the detail of run {0.id}"),
 )
-EVENT = Codec(Event, timestamp=INSTANT, at=INSTANT, body=json_of("event {0.id!r}"))
+EVENT = Codec(Event, "events id", timestamp=INSTANT, at=INSTANT, body=json_of("event {0.id!r}"))
 OPERATION = Codec(
     Operation,
+    "operations id",
     request=json_of("the request of operation {0.id}"),
     created_at=INSTANT,
     state=word_of(OperationState),
@@ -157,14 +181,20 @@ OPERATION = Codec(
     why=MASKED,
     detail=MASKED,
 )
-ANSWER = Codec(Answer, at=INSTANT, headers=json_of("the headers of an answer"), body=BYTES)
-CONTROL = Codec(ProcessControl, is_on=FLAG)
-LEASE = Codec(Lease, released=FLAG)
-BOX = Codec(Box, seen_at=INSTANT)
-ASSIGNMENT = Codec(Assignment, is_on=FLAG)
-OBSERVED = Codec(ObservedProcess, since=INSTANT)
-LINE = Codec(LogLine, at=INSTANT, text=MASKED)
-DEAD_MESSAGE = Codec(DeadMessage, body=BYTES, reason=MASKED, at=INSTANT)
+ANSWER = Codec(
+    Answer,
+    "answers person key",
+    at=INSTANT,
+    headers=json_of("the headers of an answer"),
+    body=BYTES,
+)
+CONTROL = Codec(ProcessControl, "controls process", is_on=FLAG)
+LEASE = Codec(Lease, "leases name", released=FLAG)
+BOX = Codec(Box, "boxes id", seen_at=INSTANT)
+ASSIGNMENT = Codec(Assignment, "assignments box process", is_on=FLAG)
+OBSERVED = Codec(ObservedProcess, "observed box process instance", since=INSTANT)
+LINE = Codec(LogLine, "unit_logs at", at=INSTANT, text=MASKED)
+DEAD_MESSAGE = Codec(DeadMessage, "dead_messages seq", body=BYTES, reason=MASKED, at=INSTANT)
 
 # Records without a type of their own: kinds by field.
 BLOCK = {"states": BYTES, "generations": GENERATIONS}

@@ -57,7 +57,8 @@ def late_cascade(nodes: Iterable[Node]) -> list[Node]:
     skipped only because others were are started over with those.
     """
     asked = ((place, range(ordinal, ordinal + 1)) for place, ordinal in nodes)
-    return list(nodes_of(_begun(_closure(asked, _CLIMB_PAST_NO_SKIP))))
+    found = nodes_of(_begun(_closure(asked, _CLIMB_PAST_NO_SKIP)))
+    return [(place, at) for place, at in found if not place.level.is_unreadable(at)]
 
 
 def _begun(reached: Iterable[Span]) -> list[Span]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from synergy.errors import InvalidValue
 from synergy.model.job import JobState
 from synergy.model.journal import JournalEntry
 from synergy.model.journal_event import JournalEvent
@@ -31,7 +32,8 @@ class Change:
     def of(entry: JournalEntry, level: Level) -> Change | None:
         """The change of a `job.…` entry; None if it concerns no job of this level.
 
-        The entry may be from a time when the process had another qualifier.
+        The entry may be from a time when the process had another qualifier. Raises InvalidValue for
+        a malformed one; then the rows have to be read.
         """
         qualifier = level.process.qualifier
         if not qualifier.names(entry.first):
@@ -43,8 +45,8 @@ class Change:
         return Change(
             first,
             last,
-            JobState[entry.before.upper()],
-            JobState[entry.after.upper()],
+            _state(entry.before),
+            _state(entry.after),
             entry.generation,
             entry.flags,
             entry.event == JournalEvent.JOB_STARTED_OVER,
@@ -62,3 +64,10 @@ class Change:
     def make(self, level: Level) -> None:
         """Applies the change to the level."""
         level.set(self.first, self.last, self.after, self.generation, flags=self.flags)
+
+
+def _state(word: str) -> JobState:
+    try:
+        return JobState[word.upper()]
+    except KeyError:
+        raise InvalidValue(f"{word!r} is no state of a job") from None

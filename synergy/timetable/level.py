@@ -17,6 +17,7 @@ from synergy.model.job import (
     DERIVED_FLAG,
     STALE_FLAG,
     STATE_MASK,
+    UNREADABLE_FLAG,
     JobSpan,
     JobState,
     bytes_of,
@@ -43,6 +44,7 @@ _UNFINISHED = re.compile(UNFINISHED)
 HELD = bytes(byte for byte in bytes_of(JobState.SKIPPED) if not byte & DERIVED_FLAG)
 _PENDING_ONLY = re.compile(byte_class(*_PENDING))
 _FAILED = re.compile(byte_class(JobState.FAILED))
+_UNREADABLE = re.compile(flagged(JobState.FAILED, UNREADABLE_FLAG))
 _NOT_SKIPPED = re.compile(byte_class(JobState.SKIPPED, JobState.GIVEN_UP, negated=True))
 
 
@@ -157,6 +159,15 @@ class Level:
         A period that began under a parent that is held is held as well.
         """
         return self.states[ordinal - self.start] in HELD
+
+    def is_unreadable(self, ordinal: int) -> bool:
+        """Whether the stored job cannot be read, so that nothing is decided about it."""
+        return bool(self.states[ordinal - self.start] & UNREADABLE_FLAG)
+
+    def unreadable(self) -> Iterator[int]:
+        """The periods whose stored jobs cannot be read, oldest first."""
+        for found in _UNREADABLE.finditer(self.states) if self.counts[JobState.FAILED] else ():
+            yield found.start() + self.start
 
     def is_derived(self, ordinal: int) -> bool:
         """Whether it is skipped only because other jobs are."""

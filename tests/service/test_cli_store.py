@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import io
+import json
 import sys
 
+from synergy.cli import exits
 from synergy.messaging.message import EventsMessage
 from synergy.storage.sqlite import SqliteStore
 from synergy.supervisor import home_lock
 from synergy.supervisor.home_lock import HomeLock
+from tests.factories import an_entry
 from tests.service.commands import SESSIONS
 
 
@@ -111,3 +114,36 @@ def test_a_backup_is_a_store_of_its_own_and_overwrites_nothing(commands, deploye
     copy.close()
     assert commands.run("store", "backup", str(target)) == 4
     assert commands.run("store", "backup", str(tmp_path / "no" / "copy.db")) == 2
+
+
+def test_a_check_of_a_sound_store(commands, deployed):
+    deployed.store.journal.append([an_entry()])
+    found = commands.json("store", "check")
+    assert (found["sound"], found["damage"], found["malformed"]) == (True, [], [])
+    assert found["rows"] > 0
+    assert "sound: " in commands.ok("store", "check")
+
+
+def test_a_check_lists_malformed_rows(commands, deployed):
+    deployed.store.journal.append([an_entry()])
+    with deployed.store._database.writing() as connection:
+        connection.execute("UPDATE journal SET at = 1 << 62 WHERE seq = 1")
+    assert commands.run("store", "check") == exits.FAILED
+    assert "Malformed rows, says what helps" in commands.out
+    assert commands.run("store", "check", "--json") == exits.FAILED
+    found = json.loads(commands.out)
+    (row,) = found["malformed"]
+    assert (found["sound"], row["kind"], row["name"]) == (False, "journal", "1")
+    assert "field at" in row["problem"]
+
+
+def test_a_check_tells_damage_and_what_helps(commands, deployed):
+    file = deployed.store._database.path
+    deployed.store.close()
+    file.with_name(f"{file.name}-wal").unlink(missing_ok=True)
+    file.write_bytes(b"no SQLite at all" * 1_000)
+    assert commands.run("store", "check") == exits.FAILED
+    for text in ("is damaged", "restore a backup", "not sound"):
+        assert text in commands.out
+    assert commands.run("unit", "list") == exits.UNREACHABLE
+    assert "launch.py store check" in commands.err

@@ -27,6 +27,7 @@ from synergy.queries.health.verdict import Remark, verdict
 from synergy.queries.timetable import remedies
 from synergy.queries.timetable.audit import Unexplained
 from synergy.queries.timetable.last_audit import EVERY, RECENT, LastAudit
+from synergy.storage.malformed import MalformedRow
 
 NOW = datetime(2015, 5, 20, 12, 0, tzinfo=UTC)
 SINCE = NOW - timedelta(hours=2)
@@ -77,6 +78,8 @@ KINDS = [
     ("paused", 1, replace(WELL, paused=(Paused("hook", SINCE, "paused after a run failed"),)),
      "schedule hook is paused after a run failed"),
     ("quarantine", 7, replace(WELL, quarantine=Quarantine(7, SINCE, "q", "no JSON")), "no JSON"),
+    ("malformed", 2, replace(WELL, malformed=(MalformedRow("units", ("u1",), "state: 9"),
+     MalformedRow("units", ("u2",), "state: 9"))), "2 rows of units are malformed"),
     ("unexplained", 1, replace(WELL, audit=replace(CLEAN, unexplained=1, first=MISSING)),
      "nothing holds it back"),
     ("audit_old", 1, replace(WELL, audit=None), "no audit was made"),

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
+from itertools import groupby
+from operator import attrgetter
 
 from synergy.queries.health.situation import (
     Down,
@@ -41,6 +43,7 @@ class Trouble(Enum):
     FAILED_RUNS = "failed_runs"
     PAUSED = "paused"
     QUARANTINE = "quarantine"
+    MALFORMED = "malformed"
     UNEXPLAINED = "unexplained"
     AUDIT_OLD = "audit_old"
 
@@ -68,6 +71,7 @@ _WORDS = {
     Trouble.FAILED_RUNS: ("run failed", "runs failed"),
     Trouble.PAUSED: ("schedule is paused", "schedules are paused"),
     Trouble.QUARANTINE: ("message is in quarantine", "messages are in quarantine"),
+    Trouble.MALFORMED: ("row is malformed", "rows are malformed"),
     Trouble.UNEXPLAINED: ("period is not accounted for", "periods are not accounted for"),
     Trouble.AUDIT_OLD: ("audit is missing", "audits are missing"),
 }
@@ -144,6 +148,7 @@ def findings(facts: Situation, late: Sequence[ProcessPeriods], now: datetime) ->
     yield from map(_runs, facts.runs)
     yield from map(_paused, facts.paused)
     yield from _quarantine(facts)
+    yield from _malformed(facts)
     yield from _audit(facts, now)
 
 
@@ -255,6 +260,17 @@ def _quarantine(facts: Situation) -> Iterator[Finding]:
         first = First(queue=dead.queue, path=api_path("queues", "dead"))
         helps = (remedies.LOOK_AT_DEAD, remedies.REPLAY_DEAD)
         yield Finding(Trouble.QUARANTINE, dead.count, dead.since, first, text, helps)
+
+
+def _malformed(facts: Situation) -> Iterator[Finding]:
+    """A finding for each kind of rows."""
+    by_kind = groupby(sorted(facts.malformed, key=attrgetter("kind")), attrgetter("kind"))
+    for kind, rows in by_kind:
+        first, *others = rows
+        is_are = f"{len(others) + 1} rows of {kind} are" if others else f"a row of {kind} is"
+        text = f"{is_are} malformed and set aside: {first.text}: {first.problem}"
+        helps = (remedies.CHECK_STORE,)
+        yield Finding(Trouble.MALFORMED, len(others) + 1, None, First(), text, helps)
 
 
 def _audit(facts: Situation, now: datetime) -> Iterator[Finding]:

@@ -15,6 +15,7 @@ from synergy.model.journal import job_event
 from synergy.model.journal_event import JournalEvent
 from synergy.queries.health.situation import Held, Periods, ProcessPeriods
 from synergy.queries.timetable import remedies
+from synergy.queries.timetable.reasons import UNREADABLE
 from synergy.queries.timetable.remedies import Remedy
 from synergy.queries.timetable.why import Why
 from synergy.storage.protocol import StoreView
@@ -146,6 +147,8 @@ class PeriodFacts:
             return None
         first, last = _ends(level, state)
         begin, end = level.timeperiod(first), level.timeperiod(last)
+        if level.is_unreadable(first):
+            return Periods(count, begin, end, None, UNREADABLE, (remedies.CHECK_STORE,))
         help_ = _decide(name, state, begin, level.timeperiod(last + 1) if last > first else None)
         if not self._may_ask():
             return Periods(count, begin, end, None, "", help_)

@@ -9,6 +9,7 @@ from synergy.model.job import JobState
 from synergy.queries.health.staffing import Unserved
 from synergy.queries.timetable.last_audit import LastAudit
 from synergy.queries.timetable.remedies import Remedy
+from synergy.storage.malformed import MalformedRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +153,7 @@ class Situation:
     `has_timetable` is None where no managed process is declared. `unled` are the trees that no
     scheduler leads. `is_silent_everywhere`: no box reports, although some did or should.
     `is_new`: the deployment was started recently. `retrying` counts failed units that are tried
-    again. `is_auditing`: an audit is under way.
+    again. `malformed` are the malformed rows that are known. `is_auditing`: an audit is under way.
     """
 
     has_timetable: bool | None = True
@@ -171,5 +172,6 @@ class Situation:
     paused: tuple[Paused, ...] = ()
     quarantine: Quarantine | None = None
     retrying: int = 0
+    malformed: tuple[MalformedRow, ...] = ()
     audit: LastAudit | None = None
     is_auditing: bool = False

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from synergy.lifecycle.superseded_units import waiting_behind
@@ -28,6 +29,7 @@ from synergy.queries.health.situation import (
     SwitchedOff,
 )
 from synergy.queries.health.staffing import Unserved, unserved
+from synergy.queries.malformed_rows import malformed_rows
 from synergy.queries.processes.boxes import box_views
 from synergy.queries.timetable.last_audit import last_audit
 from synergy.queries.views import BoxProcess, BoxView
@@ -71,7 +73,7 @@ class SituationReader:
         processes = self._processes()
         led = {part.part: part.is_led for part in leaders(self._store, self._deployment)}
         trees = self._deployment.trees
-        return Situation(
+        facts = Situation(
             has_timetable=None if not trees else self._timetable is not None,
             is_new=self._is_new(),
             unled=tuple(tree for tree in trees if not led[f"tree {tree}"]),
@@ -91,6 +93,7 @@ class SituationReader:
             audit=last_audit(self._store),
             is_auditing=is_auditing,
         )
+        return replace(facts, malformed=malformed_rows(self._store))  # all reads were made
 
     def _processes(self) -> tuple[ProcessPeriods, ...]:
         if self._timetable is None:

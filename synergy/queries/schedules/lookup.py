@@ -6,6 +6,7 @@ from difflib import get_close_matches
 
 from synergy.errors import NotFound
 from synergy.model.schedule import Run, Schedule
+from synergy.queries.malformed_rows import refuse_malformed
 from synergy.storage.protocol import StoreView
 
 READ = 50  # names after each prefix of the unknown one
@@ -13,17 +14,19 @@ LONGEST = 200  # characters of a name that are compared
 
 
 def stored_schedule(store: StoreView, name: str) -> Schedule:
-    """The schedule of that name; raises NotFound."""
+    """The schedule of that name; raises NotFound, and Malformed."""
     found = store.schedules.get([name])
     if not found:
+        refuse_malformed(store, "schedules", name)
         raise no_schedule(store, name)
     return found[0]
 
 
 def stored_run(store: StoreView, id_: str) -> Run:
-    """The run of that id; raises NotFound."""
+    """The run of that id; raises NotFound, and Malformed."""
     found = store.runs.get([id_])
     if not found:
+        refuse_malformed(store, "runs", id_)
         raise NotFound("run", id_, "launch.py schedule runs shows which there are")
     return found[0]
 

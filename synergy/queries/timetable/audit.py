@@ -21,6 +21,7 @@ from synergy.model.journal_event import Noun
 from synergy.queries.timetable.causes import Kind
 from synergy.queries.timetable.coverage import uncovered
 from synergy.queries.timetable.job_list import JobList
+from synergy.queries.timetable.reasons import UNREADABLE
 from synergy.queries.timetable.why import Why
 from synergy.storage.protocol import StoreView
 from synergy.timetable.level import Level, byte_class, flagged
@@ -98,7 +99,7 @@ def audit(
         unfinished += len(open_jobs)
         if process.name not in in_flight and not why.waits_for_trigger(process):
             wrong += _held_by_nothing(store, why, place, open_jobs, now)
-        wrong += _broken_parents(place, closed)
+        wrong += [*_unreadable(level, closed), *_broken_parents(place, closed)]
         wrong += [
             Unexplained(late.process, late.timeperiod, late.state.word, LATE)
             for late in uncovered(store, place, level.start, closed)
@@ -191,6 +192,13 @@ def _still_open(store: StoreView, place: Place, found: list[Unexplained]) -> lis
     for span in store.jobs.load([place.process.name]):
         now.load(span)
     return [one for one in found if now.state(now.ordinal(one.timeperiod)).is_active]
+
+
+def _unreadable(level: Level, closed: int) -> Iterator[Unexplained]:
+    for at in level.unreadable():
+        if at < closed:
+            state = level.state(at).word
+            yield Unexplained(level.process.name, level.timeperiod(at), state, UNREADABLE)
 
 
 def _broken_parents(place: Place, closed: int) -> list[Unexplained]:

@@ -33,6 +33,7 @@ class Kind(Enum):
     NO_SCHEDULER = "no_scheduler"
     NO_SLOT = "no_slot"
     READY = "ready"
+    MALFORMED = "malformed"  # its stored state cannot be read
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from synergy.clock import Clock
+from synergy.errors import InvalidValue
 from synergy.model.journal import JournalEntry
 from synergy.model.journal_event import Noun
 from synergy.model.process import Deployment
@@ -177,7 +178,11 @@ class _LevelChanges:
         if name not in self._places or name in self.to_read:
             return
         level = self.levels.get(name, self._places[name].level)
-        change = Change.of(entry, level)
+        try:
+            change = Change.of(entry, level)
+        except InvalidValue:
+            self.to_read.add(name)
+            return
         if change is None:
             return
         if change.follows(level):

@@ -13,6 +13,7 @@ import orjson
 
 from synergy.names import LAST_AUDIT
 from synergy.queries.timetable.audit import Unexplained
+from synergy.runtime.fact_text import fact_text
 from synergy.storage.protocol import StoreView
 
 EVERY = 600.0  # seconds after which a result is old
@@ -58,7 +59,7 @@ class LastAudit:
 def last_audit(store: StoreView) -> LastAudit | None:
     """The last audit; None if there was none, or the stored result cannot be read."""
     try:
-        data = orjson.loads(store.facts.get(LAST_AUDIT) or "")
+        data = orjson.loads(fact_text(store.facts, LAST_AUDIT))
         first = data["first"] and Unexplained(**data["first"])
         late = {name: datetime.fromisoformat(at) for name, at in data["late_since"].items()}
         at = datetime.fromisoformat(data["at"])

@@ -8,6 +8,7 @@ from synergy.timetable.readiness import blockers
 from synergy.timetable.timetable import Place
 
 READY = "ready"
+UNREADABLE = "its stored state cannot be read, so nothing is decided about it"
 SWITCHED_OFF = Reason.SWITCHED_OFF.value
 
 

@@ -160,6 +160,7 @@ LOOK_AT_QUEUES = _look("queue list", "Look at the queues", ("queues",))
 LOOK_AT_DEAD = _look("queue dead", "Look at them", ("queues", "dead"))
 REPLAY_DEAD = _post("queue replay", "Send them again", ("queues", "dead", "replay"))
 LOOK_AT_AUDIT = _look("timetable audit", "Look at the audit", ("audit",))
+CHECK_STORE = Remedy("launch.py store check", "Check the store")
 SUPERVISE = (
     Remedy("launch.py supervisor status", "Look at the supervisor"),
     Remedy("launch.py supervisor start", "Start the supervisor"),

@@ -11,7 +11,7 @@ from synergy.model.switches import is_switched_on
 from synergy.model.unit_of_work import UnitOfWork, UnitState
 from synergy.queries.timetable import ended_jobs, remedies
 from synergy.queries.timetable.causes import Cause, Job, Kind, instant
-from synergy.queries.timetable.reasons import READY, SWITCHED_OFF
+from synergy.queries.timetable.reasons import READY, SWITCHED_OFF, UNREADABLE
 from synergy.queries.timetable.unit_causes import UnitCauses
 from synergy.runtime.shared_parts import is_led, part_of_tree
 from synergy.schedule.trigger import Every, Trigger, parse
@@ -48,6 +48,8 @@ class Why:
     def _of(self, job: Job) -> Cause:
         if job.state.is_finished:
             return ended_jobs.finished(self._store, job)
+        if job.place.level.is_unreadable(job.ordinal):
+            return job.cause(Kind.MALFORMED, UNREADABLE, remedies.CHECK_STORE)
         units, is_on = self._units(job), self._is_on(job.process)
         match self._reason(job, units, Gate(is_on)):
             case Reason.FAILED:

@@ -14,7 +14,7 @@ from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.numbered_documents import delete_oldest
 from synergy.storage.stored_fields import ANSWER
 
-_answer_of = ANSWER.reads_document(rev="v")
+answer_of = ANSWER.reads_document(rev="v")
 _fields_of = ANSWER.writes_document(rev="v")
 
 
@@ -31,7 +31,7 @@ class MongoAnswers:
             while not insert_new(self._answers, [document]):
                 found = self._answers.find_one({"_id": document["_id"]})
                 if found is not None:  # else it was dropped just now
-                    return _answer_of(found), False
+                    return answer_of(found), False
         return replace(answer, rev=1), True
 
     def change(self, answer: Answer) -> Answer | None:

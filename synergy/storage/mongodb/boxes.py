@@ -12,13 +12,13 @@ from synergy.storage.instants import micros
 from synergy.storage.journal_entries import box_switched
 from synergy.storage.mongodb.compare_and_set import is_duplicate
 from synergy.storage.mongodb.counters import upsert
-from synergy.storage.mongodb.database import Database
+from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.journal import MongoJournal
 from synergy.storage.stored_fields import ASSIGNMENT, BOX, OBSERVED
 
-_assignment_of = ASSIGNMENT.reads_document()
-_box_of = BOX.reads_document(id="_id")
-_observed_of = OBSERVED.reads_document()
+assignment_of = ASSIGNMENT.reads_document()
+box_of = BOX.reads_document(id="_id")
+observed_of = OBSERVED.reads_document()
 _observed_fields_of = OBSERVED.writes_document(
     "process instance state marker pid started boot_id since restarts"
 )
@@ -62,7 +62,7 @@ class MongoBoxes:
         wanted = {} if box is None else {"box": box}
         with self._database.calling():
             found = list(self._assignments.find(wanted).sort([("box", 1), ("process", 1)]))
-        return [_assignment_of(one) for one in found]
+        return assignment_of.each(found, self._database.malformed)
 
     def switch(
         self, box: str, process: str, is_on: bool, who: str, now: datetime, why: str = ""
@@ -88,17 +88,22 @@ class MongoBoxes:
         wanted = {} if box is None else {"_id": box}
         with self._database.calling():
             found = list(self._boxes.find(wanted))
-        observed = [
-            _observed_of({**seen, "box": one["_id"]})
-            for one in found
-            for seen in one.get("observed", ())
-        ]
+        rows = [row for one in found for row in observed_rows(one)]
+        observed = observed_of.each(rows, self._database.malformed)
         return sorted(observed, key=lambda one: (one.box, one.process, one.instance))
 
     def all(self) -> list[Box]:
         with self._database.calling():
             found = list(self._boxes.find({}, {"seen_at": 1}).sort("_id", 1))
-        return [_box_of(one) for one in found]
+        return box_of.each(found, self._database.malformed)
+
+
+def observed_rows(box: Doc) -> list[Doc]:
+    """The observed processes in the document of a box, each with the box."""
+    rows = box.get("observed", [])
+    if not isinstance(rows, list):
+        return [{"box": box["_id"]}]  # is malformed
+    return [{**(row if isinstance(row, dict) else {}), "box": box["_id"]} for row in rows]
 
 
 def assignment_id(box: str, process: str) -> str:

@@ -12,7 +12,7 @@ from synergy.storage.mongodb.database import Database
 from synergy.storage.mongodb.journal import MongoJournal
 from synergy.storage.stored_fields import CONTROL
 
-_control_of = CONTROL.reads_document(process="_id", trigger_frequency="trigger")
+control_of = CONTROL.reads_document(process="_id", trigger_frequency="trigger")
 
 
 class MongoControls:
@@ -26,7 +26,7 @@ class MongoControls:
     def all(self) -> dict[str, ProcessControl]:
         with self._database.calling():
             found = list(self._controls.find())
-        return {control["_id"]: _control_of(control) for control in found}
+        return {one.process: one for one in control_of.each(found, self._database.malformed)}
 
     def set_on(self, process: str, is_on: bool, who: str, why: str, now: datetime) -> None:
         was_on = self._set(process, "is_on", is_on)

@@ -22,6 +22,7 @@ from pymongo.errors import BulkWriteError, DuplicateKeyError, PyMongoError
 from synergy.errors import ConfigurationError, StorageUnavailable
 from synergy.runtime.masking import mask
 from synergy.storage.after_commit import call_all
+from synergy.storage.malformed import MalformedRows
 from synergy.storage.mongodb.faults import duplicate, translated
 from synergy.storage.mongodb_url import MongoUrl
 
@@ -71,6 +72,7 @@ class Database:
         self.place = place
         self._database = client[name]
         self.prepared: set[str] = set()  # collections of documents whose index is made
+        self.malformed = MalformedRows()
         self._closed = False
         self._own = threading.local()
 

@@ -10,12 +10,14 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator, Sequence
 
-from synergy.storage.collection_rows import decoded
 from synergy.storage.mongodb.changes import ENDLESS, Changes, Written
 from synergy.storage.mongodb.collection_rows import Reader
 from synergy.storage.mongodb.database import Database
 from synergy.storage.mongodb.merging import Merging
+from synergy.storage.plain_rows import DOCUMENT_ROW
 from synergy.storage.protocol import Bounds, Merge, SourceChange
+
+_document = DOCUMENT_ROW.reads_document()
 
 
 class MongoDocuments:
@@ -29,7 +31,7 @@ class MongoDocuments:
     def read(self, collection: str, start: str, end: str) -> Iterator[dict[str, object]]:
         reader = Reader(self._database, collection, start, end or ENDLESS)
         while (rows := reader.next()) is not None:
-            yield from [decoded(row["body"]) for row in rows]
+            yield from [_document({**row, "collection": collection, "seq": 0}).body for row in rows]
 
     def update(self, collection: str, keys: Sequence[tuple[str, str]], merge: Merge) -> int:
         merging = Merging(self._database, collection, keys, merge)

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Self
 
-from synergy.errors import Refused
+from synergy.errors import Refused, StorageUnavailable
 from synergy.storage.mongodb import layout, server
 from synergy.storage.mongodb.answers import MongoAnswers
 from synergy.storage.mongodb.boxes import MongoBoxes
@@ -29,11 +29,14 @@ from synergy.storage.mongodb.messages import MongoMessages
 from synergy.storage.mongodb.operations import MongoOperations
 from synergy.storage.mongodb.payloads import MongoPayloads
 from synergy.storage.mongodb.results import Results
+from synergy.storage.mongodb.rows import MongoRows
 from synergy.storage.mongodb.runs import MongoRuns
 from synergy.storage.mongodb.schedules import MongoSchedules
 from synergy.storage.mongodb.transfer import MongoTransfer
 from synergy.storage.mongodb.units import MongoUnits
 from synergy.storage.protocol import Batch, StoreStatus
+from synergy.storage.protocol.check import Progress, StoreCheck
+from synergy.storage.row_checks import check_all
 
 _COUNTED = (
     "job_blocks", "units", "unit_logs", "journal", "schedules", "runs", "events", "payloads",
@@ -63,6 +66,7 @@ class MongoStore:
         self.facts = MongoFacts(database)
         self.logs = MongoLogs(database)
         self.messages = MongoMessages(database)
+        self.rows = MongoRows(database, self.messages)
         self.transfer = MongoTransfer(database, changes, self.journal, self.messages, self.payloads)
 
     @classmethod
@@ -132,6 +136,22 @@ def prepare(url: str, *, dry_run: bool = False) -> list[str]:
         if not dry_run:
             layout.make(database)
         return lacking
+    finally:
+        database.close()
+
+
+def check(url: str, progress: Progress) -> StoreCheck:
+    """Reads all documents and looks for missing indexes; the server checks its own files."""
+    database = Database.connect(url)
+    try:
+        if not layout.version_of(database):
+            raise StorageUnavailable(f"there is no store in {database.place}")
+        layout.check_version(database)
+        missing = (f"the index {one} is missing" for one in layout.missing(database))
+        store = MongoStore(database)
+        total = sum(store.transfer.counts().values())
+        rows, found = check_all(store.rows, lambda done: progress(done, max(done, total)))
+        return StoreCheck(database.place, rows, tuple(missing), tuple(found))
     finally:
         database.close()
 

@@ -14,7 +14,7 @@ from synergy.storage.mongodb.numbered_documents import NumberedCollection, withi
 from synergy.storage.mongodb.sequence import extend, newest
 from synergy.storage.stored_fields import EVENT
 
-_event_of = EVENT.reads_document(seq="_id")
+event_of = EVENT.reads_document(seq="_id")
 _fields_of = EVENT.writes_document("id type resource timestamp at who body")
 
 
@@ -23,7 +23,7 @@ class MongoEvents:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._events = NumberedCollection(database, "events", _event_of, "_id")
+        self._events = NumberedCollection(database, "events", event_of, "_id")
 
     def append(self, events: Sequence[Event]) -> list[tuple[Event, bool]]:
         wanted: dict[str, Doc] = {}
@@ -89,6 +89,6 @@ class MongoEvents:
 def _given(id_: str, known: dict[str, Doc], new: dict[str, Doc]) -> tuple[Event, bool]:
     """The event with the id, and whether it is new: true only in the first call for a new one."""
     if id_ in known:
-        return _event_of(known[id_]), False
+        return event_of(known[id_]), False
     known[id_] = new[id_]
-    return _event_of(new[id_]), True
+    return event_of(new[id_]), True

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from synergy.storage.mongodb.counters import upsert
 from synergy.storage.mongodb.database import Database
+from synergy.storage.plain_rows import FACT_ROW
+
+_fact = FACT_ROW.reads_document(name="_id")
 
 
 class MongoFacts:
@@ -16,7 +19,7 @@ class MongoFacts:
     def get(self, name: str) -> str | None:
         with self._database.calling():
             found = self._facts.find_one({"_id": name})
-        return None if found is None else str(found["value"])
+        return None if found is None else _fact(found).value
 
     def set(self, name: str, value: str) -> None:
         with self._database.calling():
@@ -26,4 +29,4 @@ class MongoFacts:
         with self._database.calling():
             stored = upsert(self._facts, name, {"$setOnInsert": {"value": value}}, after=True)
             assert stored is not None
-            return str(stored["value"])
+        return _fact(stored).value

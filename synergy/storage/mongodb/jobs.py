@@ -23,12 +23,18 @@ from synergy.storage.blocks import (
     generation_after,
     parts_of,
     places_of,
+    unreadable,
 )
 from synergy.storage.journal_entries import job_moved
+from synergy.storage.malformed import UNREADABLE
+from synergy.storage.mongodb.collection_rows import within
 from synergy.storage.mongodb.compare_and_set import Swap, in_parts, insert_new, swap
 from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.journal import MongoJournal, document_of, entry_from
+from synergy.storage.plain_rows import BLOCK_ROW
 from synergy.storage.upgrade_given_up import Jobs
+
+read_block = BLOCK_ROW.reads_document(block="number")
 
 Numbered = tuple[int, JobChange]
 """A move with its index among the given moves."""
@@ -47,14 +53,27 @@ class MongoJobs:
 
     def load(self, processes: Sequence[str] | None = None) -> Iterator[JobSpan]:
         """Reads blocks before heads: the newest moves of a process are read from its head."""
-        wanted = {} if processes is None else {"process": {"$in": list(processes)}}
         with self._database.calling():
-            found = self._database["job_blocks"].find(wanted)
+            wanted = {} if processes is None else {"_id": {"$in": list(processes)}}
+            begin = [""] if processes is None else [f"{process}|" for process in processes]
+            ranges = [{"_id": {"$gte": name, "$lt": f"{name}~"}} for name in begin]
+            found = within(self._database["job_blocks"], ranges)
             blocks = {_place(document): document for document in found}
-            for head in list(self._database["job_heads"].find(wanted)):
+            heads = list(self._database["job_heads"].find(wanted))
+        for head in heads:
+            try:
                 blocks |= _written(head, blocks)
-        for place in sorted(blocks):
-            yield _block(place[1], blocks[place]).span(place[0])
+            except UNREADABLE as error:
+                self._database.malformed.note("job_heads", head["_id"], error)
+                blocks |= {place: {} for place in blocks if place[0] == head["_id"]}
+        yield from (self._span(place, blocks[place]) for place in sorted(blocks))
+
+    def _span(self, place: Place, document: Doc) -> JobSpan:
+        try:
+            return _block(place[1], document).span(place[0])
+        except UNREADABLE as error:
+            self._database.malformed.note("job_blocks", block_id(place), error)
+            return unreadable(*place)
 
     def move(self, moves: Sequence[JobChange], now: datetime) -> list[JobChange]:
         refused: list[int] = []
@@ -254,14 +273,15 @@ def block_id(place: Place) -> str:
 
 
 def _place(document: Doc) -> Place:
-    return document["process"], document["number"]
+    """The place that the id of a block names."""
+    process, _, number = document["_id"].rpartition("|")
+    return process, int(number)
 
 
 def _block(number: int, document: Doc | None) -> Block:
     if document is None:
         return Block.empty(number)
-    generations = {item["job"]: item["generation"] for item in document["generations"]}
-    return Block(number, document["states"], generations)
+    return Block(number, *read_block(document)[2:])
 
 
 def _block_document(place: Place, block: Block, v: int) -> Doc:

@@ -18,7 +18,9 @@ from typing import TypeVar
 from pymongo import UpdateMany
 from pymongo.collection import Collection
 
+from synergy.errors import SynergyError
 from synergy.model.journal import JournalEntry
+from synergy.storage.malformed import UNREADABLE
 from synergy.storage.mongodb.compare_and_set import Swap, in_parts, swap
 from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.journal import MongoJournal, entry_from
@@ -84,13 +86,22 @@ class JournaledCollection:
         """The documents that `change` changes, each with its change, in the given order."""
         found = {one["_id"]: one for one in self.collection.find({"_id": {"$in": list(ids)}})}
         given = [found[id_] for id_ in dict.fromkeys(ids) if id_ in found]
-        return [(one, made) for one in given if (made := change(one)) is not None]
+        decided = []
+        for one in given:
+            try:
+                made = change(one)
+            except SynergyError:
+                raise  # the change is at fault, not the document
+            except UNREADABLE as error:
+                self._database.malformed.note(self._name, one["_id"], error)
+                continue
+            if made is not None:
+                decided.append((one, made))
+        return decided
 
     def carry_out(self, decided: Sequence[Decided]) -> list[Doc]:
         """Changes the documents that still have the same version; returns their new contents."""
-        self._journal.add_pending(
-            self._to_entry(one, entry) for one, _ in decided for entry in one["untold"]
-        )
+        self._journal.add_pending(entry for one, _ in decided for entry in self._pending(one))
         done = swap(self.collection, [made for _, made in decided])
         changed = [(_after(one, made), made) for one, made in decided if made.id in done]
         self.journal_newest(one for one, made in changed if made.entry is not None)
@@ -102,11 +113,19 @@ class JournaledCollection:
 
     def journal_pending(self, documents: Sequence[Doc]) -> int:
         """Writes the pending entries that the journal lacks; returns their number."""
-        entries = [self._to_entry(one, entry) for one in documents for entry in one["untold"]]
+        entries = [entry for one in documents for entry in self._pending(one)]
         known = self._journal.known(origin for origin, _ in entries)
         left = [entry for entry in entries if entry[0] not in known]
         self._journal.add(left)
         return len(left)
+
+    def _pending(self, document: Doc) -> list[tuple[str, JournalEntry]]:
+        """The pending entries of a document; none if they are malformed."""
+        try:
+            return [self._to_entry(document, entry) for entry in document["untold"]]
+        except UNREADABLE as error:
+            self._database.malformed.note(self._name, document["_id"], error)
+            return []
 
     def recover(self) -> int:
         """Writes pending journal entries of interrupted writers; returns their number."""

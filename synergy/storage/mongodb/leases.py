@@ -12,7 +12,7 @@ from synergy.model.lease import Lease
 from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.stored_fields import LEASE
 
-_lease = LEASE.reads_document(name="_id")
+lease_of = LEASE.reads_document(name="_id")
 
 
 class MongoLeases:
@@ -24,12 +24,15 @@ class MongoLeases:
 
     def read(self, name: str) -> Lease | None:
         with self._database.calling():
-            return _lease_or_none(self._leases.find_one({"_id": name}))
+            found = list(self._leases.find({"_id": name}))
+        return next(iter(lease_of.each(found, self._database.malformed)), None)
 
     def all(self, family: str) -> list[Lease]:
         begins = {"$gte": family, "$lt": family + "\U0010ffff"}
         with self._database.calling():
-            return [_lease(found) for found in self._leases.find({"_id": begins}).sort("_id", 1)]
+            return lease_of.each(
+                list(self._leases.find({"_id": begins}).sort("_id", 1)), self._database.malformed
+            )
 
     def take(self, seen: Lease | None, name: str, holder: str) -> Lease | None:
         if seen is None:
@@ -53,7 +56,7 @@ class MongoLeases:
             if answer.matched_count == len(leases):
                 return renewed
             names = {"_id": {"$in": [lease.name for lease in leases]}}
-            found = {_lease(document) for document in self._leases.find(names)}
+            found = set(lease_of.each(list(self._leases.find(names)), self._database.malformed))
         return [lease for lease in renewed if lease in found]
 
     def release(self, lease: Lease) -> bool:
@@ -86,4 +89,4 @@ def _held(lease: Lease) -> Doc:
 
 
 def _lease_or_none(document: Doc | None) -> Lease | None:
-    return None if document is None else _lease(document)
+    return None if document is None else lease_of(document)

@@ -12,7 +12,7 @@ from synergy.storage.mongodb.database import Database, first
 from synergy.storage.protocol import LogLine
 from synergy.storage.stored_fields import LINE
 
-_line_of = LINE.reads_document()
+line_of = LINE.reads_document()
 _fields_of = LINE.writes_document()
 
 
@@ -33,7 +33,7 @@ class MongoLogs:
         lines = self._lines.find({"unit": unit}).sort([("attempt", 1), ("_id", 1)])
         with self._database.calling():
             found = list(first(lines.skip(after), limit))
-        return [_line_of(line) for line in found]
+        return line_of.each(found, self._database.malformed)
 
     def count(self, unit: str) -> int:
         with self._database.calling():

@@ -36,7 +36,7 @@ SIZED = {"size": {"$gte": 0}}  # all dead messages, found by the index of their 
 SOME = 20  # sizes that are read at a time: to read one, the server reads its message
 _PREFIX = "messages."  # begins the name of a queue's collection
 
-_dead_message_of = DEAD_MESSAGE.reads_document(seq="_id")
+dead_message_of = DEAD_MESSAGE.reads_document(seq="_id")
 
 
 class MongoMessages:
@@ -130,7 +130,7 @@ class MongoMessages:
         wanted = {} if before is None else {"_id": {"$lt": before}}
         with self._database.calling():
             found = list(first(self._dead.find(wanted).sort("_id", -1), limit))
-        return [_dead_message_of(one) for one in found]
+        return dead_message_of.each(found, self._database.malformed)
 
     def replay(self, seqs: Sequence[int] | None = None) -> dict[str, int]:
         """Puts each message back before deleting it: a crash in between leaves both."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Generic, TypeVar
 
 from pymongo.collection import Collection
@@ -10,6 +10,7 @@ from pymongo.collection import Collection
 from synergy.model.cursor import number_of
 from synergy.model.time_range import TimeRange
 from synergy.storage.instants import micros_or_none
+from synergy.storage.malformed import Reader
 from synergy.storage.mongodb.database import Database, Doc, first
 
 Value = TypeVar("Value")
@@ -19,7 +20,7 @@ class NumberedCollection(Generic[Value]):
     """Reads values of a collection; `number` is the field that holds their numbers."""
 
     def __init__(
-        self, database: Database, name: str, read: Callable[[Doc], Value], number: str = "number"
+        self, database: Database, name: str, read: Reader[Value], number: str = "number"
     ) -> None:
         self._database = database
         self._name = name
@@ -32,7 +33,7 @@ class NumberedCollection(Generic[Value]):
         """The values that match a query, oldest first; newest first if `order` is -1."""
         with self._database.calling():
             found = self._database[self._name].find(wanted).sort(self._number, order)
-            return [self._read(document) for document in first(found, limit)]
+            return self._read.each(list(first(found, limit)), self._database.malformed)
 
     def page(
         self, wanted: Mapping[str, object], limit: int, cursor: str | None
@@ -44,8 +45,9 @@ class NumberedCollection(Generic[Value]):
             query = collection.find({**wanted, **below}).sort(self._number, -1)
             documents = list(query.limit(limit + 1))
         found = documents[:limit]
-        following = str(found[-1][self._number]) if len(documents) > limit and found else None
-        return [self._read(document) for document in found], following
+        numbers = [one[self._number] for one in found if isinstance(one.get(self._number), int)]
+        following = str(numbers[-1]) if len(documents) > limit and numbers else None
+        return self._read.each(found, self._database.malformed), following
 
 
 def within_times(field: str, within: TimeRange) -> Doc:

@@ -23,7 +23,7 @@ COUNTER = "operation"  # gives operations their numbers
 _UNFINISHED = [state.value for state in OperationState if not state.is_finished]
 _FINISHED = [state.value for state in OperationState if state.is_finished]
 
-_operation_of = OPERATION.reads_document(id="_id", rev="v")
+operation_of = OPERATION.reads_document(id="_id", rev="v")
 _fields_of = OPERATION.writes_document(id="_id", rev="v")
 _changes_of = OPERATION.writes_document("state total done touched detail owner finished_at")
 
@@ -36,7 +36,7 @@ class MongoOperations:
         self._journaled = JournaledCollection(
             database, "operations", journal, complete_entries("operation", "number")
         )
-        self._operations = NumberedCollection(database, "operations", _operation_of)
+        self._operations = NumberedCollection(database, "operations", operation_of)
 
     def accept(self, operation: Operation) -> Operation:
         entry = entry_document(journal_entries.operation_accepted(operation))
@@ -58,7 +58,7 @@ class MongoOperations:
     def get(self, id_: str) -> Operation | None:
         with self._database.calling():
             found = self._journaled.collection.find_one({"_id": id_})
-        return None if found is None else _operation_of(found)
+        return None if found is None else operation_of(found)
 
     def find(
         self, limit: int = 100, cursor: str | None = None

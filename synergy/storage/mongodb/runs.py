@@ -32,7 +32,7 @@ COUNTER = "run"  # gives runs their numbers
 _UNFINISHED = [state.value for state in RunState if not state.is_finished]
 _FINISHED = [state.value for state in RunState if state.is_finished]
 
-_run_of = RUN.reads_document(id="_id", rev="v")
+run_of = RUN.reads_document(id="_id", rev="v")
 _fields_of = RUN.writes_document(id="_id", rev="v")
 _changes_of = RUN.writes_document(
     "version state program group priority reason attempt owner not_before launched_at finished_at "
@@ -48,7 +48,7 @@ class MongoRuns:
         self._journaled = JournaledCollection(
             database, "runs", journal, complete_entries("run", "number")
         )
-        self._runs = NumberedCollection(database, "runs", _run_of)
+        self._runs = NumberedCollection(database, "runs", run_of)
 
     def create(self, runs: Sequence[Run], who: str) -> list[Run]:
         if not runs:
@@ -64,7 +64,7 @@ class MongoRuns:
             created = insert_new(self._journaled.collection, documents)
             self._journaled.journal_newest(one for one in documents if one["_id"] in created)
             known = self._twins([run for run in runs if run.id not in created])
-        stored = {one["_id"]: _run_of(one) for one in documents if one["_id"] in created}
+        stored = {one["_id"]: run_of(one) for one in documents if one["_id"] in created}
         return [stored[run.id] if run.id in stored else known[run.id] for run in runs]
 
     def change(self, changes: Sequence[RunChange]) -> list[RunChange]:
@@ -105,8 +105,8 @@ class MongoRuns:
         }
         with self._database.calling():
             found = self._journaled.collection.find(wanted)
-            newest = next(iter(found.sort([("launched_at", -1), ("number", -1)]).limit(1)), None)
-        return None if newest is None else _run_of(newest)
+            newest = list(found.sort([("launched_at", -1), ("number", -1)]).limit(1))
+        return next(iter(run_of.each(newest, self._database.malformed)), None)
 
     def prune(self, before: datetime, limit: int) -> int:
         wanted = {"state": {"$in": _FINISHED}, "finished_at": {"$lt": micros(before)}}
@@ -124,12 +124,12 @@ class MongoRuns:
             return {}
         collection = self._journaled.collection
         wanted = {"_id": {"$in": [run.id for run in runs]}}
-        found = {document["_id"]: _run_of(document) for document in collection.find(wanted)}
+        found = {document["_id"]: run_of(document) for document in collection.find(wanted)}
         for run in runs:  # only in tests: elsewhere the id is made from the key
             if run.id not in found:
                 twin = collection.find_one({"schedule": run.schedule, "key": run.key})
                 assert twin is not None, "a run with this key or id is stored"
-                found[run.id] = _run_of(twin)
+                found[run.id] = run_of(twin)
         return found
 
 

@@ -87,11 +87,11 @@ class MongoSchedules:
     def find(
         self, limit: int = 100, cursor: str | None = None
     ) -> tuple[list[Schedule], str | None]:
-        found = self._schedules(
-            {} if cursor is None else {"_id": {"$gt": cursor}}, "_id", limit + 1
-        )
+        wanted = {} if cursor is None else {"_id": {"$gt": cursor}}
+        found = self._documents(wanted, "_id", limit + 1)
         page = found[:limit]
-        return page, page[-1].name if len(found) > limit and page else None
+        following = str(page[-1]["_id"]) if len(found) > limit and page else None
+        return schedule_of.each(page, self._database.malformed), following
 
     def due(self, until: datetime, limit: int) -> list[Schedule]:
         return self._schedules({"wake_at": {"$lte": micros(until)}}, "wake_at", limit)
@@ -113,7 +113,7 @@ class MongoSchedules:
                 return []
             older = {"birth": present["birth"], "version": {"$lt": present["version"]}}
             found = self._database[HISTORY].find(older).sort("version", -1)
-            return [version_of(one) for one in (history_of(present), *found)]
+            return version_of.each([history_of(present), *found], self._database.malformed)
 
     def count(self) -> int:
         with self._database.calling():
@@ -158,11 +158,16 @@ class MongoSchedules:
     def _schedules(
         self, wanted: Doc, order: str | None = None, limit: int | None = None
     ) -> list[Schedule]:
+        return schedule_of.each(self._documents(wanted, order, limit), self._database.malformed)
+
+    def _documents(
+        self, wanted: Doc, order: str | None = None, limit: int | None = None
+    ) -> list[Doc]:
         with self._database.calling():
             found = self._journaled.collection.find({**wanted, **VISIBLE})
             if order is not None:
                 found = found.sort(order, 1)
-            return [schedule_of(document) for document in first(found, limit)]
+            return list(first(found, limit))
 
 
 def _changed(change: ScheduleChange, document: Doc) -> Swap | None:

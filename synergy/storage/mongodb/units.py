@@ -104,7 +104,9 @@ class MongoUnits:
             }  # fmt: skip
             return _swap(unit, fields, at, "", owner)
 
-        return [unit_of(unit) for unit in self._change([hint.unit for hint in hints], take)]
+        return unit_of.each(
+            self._change([hint.unit for hint in hints], take), self._database.malformed
+        )
 
     def heartbeat(self, claims: Sequence[Hint], owner: str) -> list[Hint]:
         if not claims:
@@ -138,7 +140,9 @@ class MongoUnits:
                 fields["first_claimed_at"] = None
             return _swap(unit, fields, at, "given back", owner)
 
-        return [unit_of(unit) for unit in self._change([claim.unit for claim in claims], give)]
+        return unit_of.each(
+            self._change([claim.unit for claim in claims], give), self._database.malformed
+        )
 
     def conclude(self, conclusions: Sequence[Conclusion], now: datetime) -> list[Conclusion]:
         return self._conclusions.conclude(conclusions, now)

@@ -40,6 +40,7 @@ from synergy.storage.protocol.operating import (
     ReadableLeases,
 )
 from synergy.storage.protocol.operations import Answers, Operations, ReadableOperations
+from synergy.storage.protocol.rows import CheckedRows, Rows
 from synergy.storage.protocol.schedules import (
     Events,
     Payloads,
@@ -66,6 +67,7 @@ __all__ = [
     "Batch",
     "Bounds",
     "Boxes",
+    "CheckedRows",
     "Controls",
     "DeadMessage",
     "Documents",
@@ -98,6 +100,7 @@ __all__ = [
     "ReadableUnitLogs",
     "ReadableUnits",
     "Record",
+    "Rows",
     "Runs",
     "Schedules",
     "SourceChange",

@@ -12,6 +12,7 @@ from synergy.storage.protocol.journal import Journal
 from synergy.storage.protocol.messages import Messages, UnitLogs
 from synergy.storage.protocol.operating import Boxes, Controls, Facts, Leases
 from synergy.storage.protocol.operations import Answers, Operations
+from synergy.storage.protocol.rows import Rows
 from synergy.storage.protocol.schedules import Events, Payloads, Runs, Schedules
 from synergy.storage.protocol.transfer import Transfer
 from synergy.storage.protocol.view import StoreView
@@ -83,6 +84,9 @@ class Store(StoreView, Protocol):
 
     @property
     def transfer(self) -> Transfer: ...
+
+    @property
+    def rows(self) -> Rows: ...
 
     def batch(self) -> AbstractContextManager[Batch]:
         """Makes the writes of this thread within the block durable together at its end.

@@ -16,6 +16,7 @@ from synergy.storage.protocol.operating import (
     ReadableLeases,
 )
 from synergy.storage.protocol.operations import ReadableOperations
+from synergy.storage.protocol.rows import Rows
 from synergy.storage.protocol.schedules import (
     ReadableEvents,
     ReadablePayloads,
@@ -85,6 +86,9 @@ class StoreView(Protocol):
 
     @property
     def messages(self) -> ReadableMessages: ...
+
+    @property
+    def rows(self) -> Rows: ...
 
     def status(self) -> StoreStatus: ...
 

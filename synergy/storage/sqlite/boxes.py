@@ -36,7 +36,9 @@ class SqliteBoxes:
             return [row[0] for row in fetch_each(connection, _SQL["assign"], bindings)]
 
     def assignments(self, box: str | None = None) -> list[Assignment]:
-        return [_assignment(row) for row in self._database.fetch(_SQL["assignments"], {"box": box})]
+        return _assignment.each(
+            self._database.fetch(_SQL["assignments"], {"box": box}), self._database.malformed
+        )
 
     def switch(
         self, box: str, process: str, is_on: bool, who: str, now: datetime, why: str = ""
@@ -59,7 +61,9 @@ class SqliteBoxes:
             )
 
     def observed(self, box: str | None = None) -> list[ObservedProcess]:
-        return [_observed(row) for row in self._database.fetch(_SQL["observed"], {"box": box})]
+        return _observed.each(
+            self._database.fetch(_SQL["observed"], {"box": box}), self._database.malformed
+        )
 
     def all(self) -> list[Box]:
-        return [_box(row) for row in self._database.fetch(_SQL["all"])]
+        return _box.each(self._database.fetch(_SQL["all"]), self._database.malformed)

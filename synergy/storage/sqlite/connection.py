@@ -36,6 +36,18 @@ def open_connection(path: Path | None, *, creates: bool = False) -> apsw.Connect
     return _configured(connection)
 
 
+def open_read_only(path: Path) -> apsw.Connection:
+    """A connection that can only read; it opens a file on a disk that is read-only, too."""
+    try:
+        connection = apsw.Connection(str(path), apsw.SQLITE_OPEN_READONLY)
+        connection.set_busy_handler(stepping(Patience()))
+        connection.pragma("schema_version")
+    except (apsw.CantOpenError, apsw.ReadOnlyError):
+        flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+        connection = apsw.Connection(f"{path.absolute().as_uri()}?immutable=1", flags)
+    return connection
+
+
 def stepping(patience: Patience) -> Callable[[int], bool]:
     """The handler that SQLite calls while it waits for a lock.
 
@@ -45,8 +57,17 @@ def stepping(patience: Patience) -> Callable[[int], bool]:
     return lambda _calls: patience.step()
 
 
+def writes_at_close(connection: apsw.Connection, *, allowed: bool) -> None:
+    """Whether the last connection moves its log into the file when it is closed.
+
+    Only an orderly end allows it, because a file that was found damaged is not to be written to.
+    """
+    connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, int(not allowed))
+
+
 def _configured(connection: apsw.Connection) -> apsw.Connection:
     connection.set_busy_handler(stepping(Patience()))
+    writes_at_close(connection, allowed=False)
     mode = connection.pragma("journal_mode", "wal")
     if mode not in ("wal", "memory"):
         raise StorageUnavailable(f"the store cannot be put into WAL mode, only into {mode}")

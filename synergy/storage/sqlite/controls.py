@@ -24,7 +24,7 @@ class SqliteControls:
 
     def all(self) -> dict[str, ProcessControl]:
         rows = self._database.fetch(_SQL["all"])
-        return {row[0]: _control(row) for row in rows}
+        return {one.process: one for one in _control.each(rows, self._database.malformed)}
 
     def set_on(self, process: str, is_on: bool, who: str, why: str, now: datetime) -> None:
         with self._database.writing() as connection:

@@ -18,8 +18,10 @@ import apsw
 
 from synergy.errors import StorageUnavailable
 from synergy.storage.after_commit import call_all
+from synergy.storage.malformed import MalformedRows
 from synergy.storage.sqlite.columns import Bindings, Row, fetch, fetch_one, place
-from synergy.storage.sqlite.connection import open_connection, stepping
+from synergy.storage.sqlite.connection import open_connection, stepping, writes_at_close
+from synergy.storage.sqlite.damage import DamageMark
 from synergy.storage.sqlite.faults import Translating
 from synergy.storage.sqlite.queries import queries
 from synergy.storage.sqlite.write_ahead_log import LogLimit
@@ -117,9 +119,11 @@ class Database:
         self.place = str(path) if path else "the store in memory"
         self._pid = os.getpid()
         self._closed = False
-        self._translating = Translating(self.place)
+        self.mark = DamageMark(path) if path else None
+        self._translating = Translating(self.place, self.mark)
         self._turn: AbstractContextManager[object] = nullcontext() if path else threading.RLock()
         self._sessions: WeakSet[Session] = WeakSet()
+        self.malformed = MalformedRows()
         self._own = threading.local()
         self._shared = None if path else self._connect()
         self._inherited: list[threading.local] = []
@@ -141,7 +145,10 @@ class Database:
     def fetch(self, query: str, bindings: Bindings = ()) -> list[Row]:
         """All rows of a query that only reads."""
         with self.reading() as connection:
-            return fetch(connection, query, bindings)
+            try:
+                return fetch(connection, query, bindings)
+            except UnicodeDecodeError:  # of one row at least: the others are read
+                return list(_decodable(connection, query, bindings))
 
     def fetch_one(self, query: str, bindings: Bindings = ()) -> Row | None:
         """The only row of a query that only reads, if there is one."""
@@ -178,6 +185,8 @@ class Database:
                 with _part(session):
                     yield session
                 return
+            if self.mark is not None and self.mark.exists():
+                self.mark.refuse()
             with self._translating:
                 session.begin()
             try:
@@ -213,8 +222,10 @@ class Database:
     def close(self) -> None:
         """Closes the connections of all threads; any later use raises StorageUnavailable."""
         self._closed = True
+        is_sound = self.mark is None or not self.mark.exists()
         with self._turn:
             for session in list(self._sessions):
+                writes_at_close(session.connection, allowed=is_sound)
                 session.close()
             self._sessions.clear()
 
@@ -252,6 +263,18 @@ class Database:
         """Drops the connections of the parent after a fork, without using or closing them."""
         self._inherited.append(self._own)
         self._own, self._sessions, self._pid = threading.local(), WeakSet(), os.getpid()
+
+
+def _decodable(connection: apsw.Connection, query: str, bindings: Bindings) -> Iterator[Row]:
+    """The rows of a query without those that hold a text that is not UTF-8."""
+    rows = connection.execute(query, bindings)
+    while True:
+        try:
+            yield next(rows)
+        except UnicodeDecodeError:
+            continue
+        except StopIteration:
+            return
 
 
 @contextmanager

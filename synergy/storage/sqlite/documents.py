@@ -11,8 +11,11 @@ from collections.abc import Iterator, Sequence
 
 import apsw
 
+from synergy.errors import Malformed
 from synergy.model.unit_of_work import SinkWrite
 from synergy.storage.collection_rows import body, decoded
+from synergy.storage.malformed import UNREADABLE
+from synergy.storage.plain_rows import body_of
 from synergy.storage.protocol import Bounds, Merge, SourceChange, unique_documents
 from synergy.storage.sqlite.columns import Row, fetch, fetch_one
 from synergy.storage.sqlite.database import Database
@@ -41,7 +44,7 @@ class SqliteDocuments:
             rows = self._database.fetch(_SQL["page"], page)
             if rows:
                 timeperiod, key = rows[-1][0], f"{rows[-1][1]}\0"  # the next possible key
-            yield from [decoded(row[2]) for row in rows]
+            yield from [_read(collection, row) for row in rows]
 
     def update(self, collection: str, keys: Sequence[tuple[str, str]], merge: Merge) -> int:
         with self._database.writing() as connection:
@@ -76,6 +79,13 @@ class SqliteDocuments:
 
     def collections(self) -> dict[str, int]:
         return dict(self._database.fetch(_SQL["collections"]))
+
+
+def _read(collection: str, row: Row) -> dict[str, object]:
+    try:
+        return body_of(row[2])
+    except UNREADABLE as error:
+        raise Malformed("documents", f"{collection} {row[0]} {row[1]}", f"body: {error}") from error
 
 
 _full: list[Row] = [()] * _PAGE  # starts the loop of `read`

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, ExitStack, suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Self
 
 import apsw
 
 from synergy import private_files
-from synergy.clock import SystemClock
 from synergy.errors import StorageUnavailable
 from synergy.storage.protocol import Batch, StoreStatus
 from synergy.storage.sqlite import schema
@@ -24,6 +23,7 @@ from synergy.storage.sqlite.backup import back_up
 from synergy.storage.sqlite.boxes import SqliteBoxes
 from synergy.storage.sqlite.columns import fetch
 from synergy.storage.sqlite.controls import SqliteControls
+from synergy.storage.sqlite.damage import damage_outside, quick_check
 from synergy.storage.sqlite.database import OLDEST_SQLITE, Database
 from synergy.storage.sqlite.documents import SqliteDocuments
 from synergy.storage.sqlite.events import SqliteEvents
@@ -37,6 +37,7 @@ from synergy.storage.sqlite.messages import SqliteMessages
 from synergy.storage.sqlite.operations import SqliteOperations
 from synergy.storage.sqlite.payloads import SqlitePayloads
 from synergy.storage.sqlite.queries import queries
+from synergy.storage.sqlite.rows import SqliteRows
 from synergy.storage.sqlite.runs import SqliteRuns
 from synergy.storage.sqlite.schedules import SqliteSchedules
 from synergy.storage.sqlite.transfer import SqliteTransfer
@@ -44,8 +45,7 @@ from synergy.storage.sqlite.units import SqliteUnits
 from synergy.storage.sqlite.writer_gate import Gate
 
 MEMORY = ":memory:"
-CHECK_LIMIT = 2.0  # seconds that a start spends on checking the file after a crash
-CHECK_EVERY = 10_000  # steps of SQLite's machine between two readings of the clock
+CHECK_LIMIT = 1.0  # seconds that the first opening spends on checking the file
 
 _SQL = queries("engine")
 
@@ -73,6 +73,7 @@ class SqliteStore:
         self.logs = SqliteLogs(database)
         self.messages = SqliteMessages(database)
         self.transfer = SqliteTransfer(database)
+        self.rows = SqliteRows(database)
 
     @classmethod
     def open(cls, path: Path | str, *, create: bool = True) -> Self:
@@ -94,23 +95,22 @@ class SqliteStore:
 
     @classmethod
     def _open_file(cls, path: Path) -> Self:
-        """Prepares the file, one process at a time.
-
-        If there is a log although the store is not open elsewhere, the last process that used it
-        crashed, and the file is checked.
-        """
-        log = Path(f"{path}-wal")
+        """Prepares the file, one process at a time; the first one checks it for damage."""
         opening = Gate(path)
         try:
-            with ExitStack() as stack:
-                with opening.opening():
-                    _make_private(path)
-                    crashed = opening.is_alone() and log.exists() and log.stat().st_size > 0
-                    database = Database(path)
-                    connection = stack.enter_context(database.on_its_own(creates=True))
+            with opening.opening():
+                database = Database(path)
+                is_first = opening.is_alone()
+                if path.exists():
+                    _refuse_damage(database, damage_outside(path) if is_first else "")
+                elif database.mark is not None:
+                    database.mark.clear()
+                _make_private(path)
+                with database.on_its_own(creates=True) as connection:
+                    if is_first:
+                        found = quick_check(connection, database.place, CHECK_LIMIT)
+                        _refuse_damage(database, found)
                     schema.prepare(connection, database.place)
-                if crashed:
-                    _check_file(connection, database.place)
         except BaseException:
             opening.close()
             raise
@@ -184,18 +184,9 @@ def _make_private(path: Path) -> None:
         raise StorageUnavailable(f"{error.filename} cannot be opened: {error.strerror}") from error
 
 
-def _check_file(connection: apsw.Connection, place: str) -> None:
-    """Checks the file for damage for at most `CHECK_LIMIT`; a large file is checked in part."""
-    clock = SystemClock()
-    deadline = clock.monotonic() + CHECK_LIMIT
-    connection.set_progress_handler(lambda: clock.monotonic() > deadline, CHECK_EVERY)
-    try:
-        found = connection.pragma("quick_check")
-    except apsw.InterruptError:
-        return
-    finally:
-        connection.set_progress_handler(None)
-    if found != "ok":
-        raise StorageUnavailable(
-            f"{place} is damaged ({found}): stop everything and restore a backup"
-        )
+def _refuse_damage(database: Database, found: str) -> None:
+    """Raises StorageUnavailable for damage that was found, now or before."""
+    assert database.mark is not None
+    if found:
+        database.mark.note(found)
+    database.mark.refuse()

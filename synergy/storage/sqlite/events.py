@@ -40,14 +40,16 @@ class SqliteEvents:
         return found
 
     def since(self, seq: int, limit: int) -> list[Event]:
-        return [event(row) for row in self._database.fetch(_SQL["since"], (seq, limit))]
+        return event.each(
+            self._database.fetch(_SQL["since"], (seq, limit)), self._database.malformed
+        )
 
     def find(
         self, limit: int = 100, cursor: str | None = None, within: TimeRange = EVER
     ) -> tuple[list[Event], str | None]:
         times = between(self._database, _SQL["between"], within)
         rows, following = self._database.page(_SQL["find"], limit, cursor, **times)
-        return [event(row) for row in rows], following
+        return event.each(rows, self._database.malformed), following
 
     def last_seq(self) -> int:
         return int(self._database.fetch(_SQL["last_seq"])[0][0])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from synergy.storage.plain_rows import FACT_ROW
 from synergy.storage.sqlite.database import Database
 from synergy.storage.sqlite.queries import queries
 
 _SQL = queries("facts")
+_fact = FACT_ROW.reads_row("name value")
 
 
 class SqliteFacts:
@@ -16,7 +18,7 @@ class SqliteFacts:
 
     def get(self, name: str) -> str | None:
         row = self._database.fetch_one(_SQL["get"], (name,))
-        return str(row[0]) if row else None
+        return _fact((name, *row)).value if row else None
 
     def set(self, name: str, value: str) -> None:
         self._database.execute(_SQL["set"], (name, value))
@@ -27,4 +29,5 @@ class SqliteFacts:
             return found
         with self._database.writing() as connection:
             connection.execute(_SQL["set_default"], (name, value))
-            return str(connection.execute(_SQL["get"], (name,)).get)
+            stored = connection.execute(_SQL["get"], (name,)).get
+        return _fact((name, stored)).value

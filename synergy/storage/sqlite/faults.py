@@ -11,6 +11,7 @@ from types import TracebackType
 import apsw
 
 from synergy.errors import StorageUnavailable
+from synergy.storage.sqlite.damage import DamageMark
 
 _DAMAGED = "{place} is damaged ({error}): stop everything and restore a backup"
 _ADVICE: dict[type[apsw.Error], str] = {
@@ -39,13 +40,22 @@ def translated(error: apsw.Error, place: str) -> StorageUnavailable | None:
     return None
 
 
+def is_damage(error: BaseException | None) -> bool:
+    """Whether an error of the driver means that the file is damaged."""
+    return isinstance(error, apsw.CorruptError | apsw.NotADBError | apsw.FormatError)
+
+
 class Translating:
-    """A context manager that translates the driver's errors about the file at `place`."""
+    """A context manager that translates the driver's errors about the file at `place`.
 
-    __slots__ = ("_place",)
+    It notes damage in `mark`, if there is one.
+    """
 
-    def __init__(self, place: str) -> None:
+    __slots__ = ("_mark", "_place")
+
+    def __init__(self, place: str, mark: DamageMark | None = None) -> None:
         self._place = place
+        self._mark = mark
 
     def __enter__(self) -> None:
         return None
@@ -56,5 +66,8 @@ class Translating:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        if self._mark is not None and is_damage(error):
+            self._mark.note(str(error))
+            raise self._mark.refusal(str(error)) from error
         if isinstance(error, apsw.Error) and (ours := translated(error, self._place)) is not None:
             raise ours from error

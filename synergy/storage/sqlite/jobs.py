@@ -8,15 +8,18 @@ from datetime import datetime
 import apsw
 import orjson
 
+from synergy.errors import Malformed
 from synergy.model.job import JobChange, JobSpan
-from synergy.storage.blocks import Block, Blocks, Place
+from synergy.storage.blocks import Block, Blocks, Place, unreadable
 from synergy.storage.journal_entries import job_moved
+from synergy.storage.plain_rows import BLOCK_ROW
 from synergy.storage.sqlite.columns import Row, array, fetch_one
 from synergy.storage.sqlite.database import Database
 from synergy.storage.sqlite.journal import record
 from synergy.storage.sqlite.queries import queries
 
 _SQL = queries("jobs")
+_read = BLOCK_ROW.reads_row("process block states generations")
 
 
 class SqliteJobs:
@@ -30,7 +33,7 @@ class SqliteJobs:
             rows = self._database.fetch(_SQL["load"])
         else:
             rows = self._database.fetch(_SQL["load_some"], (array(processes),))
-        return (_block(number, *states).span(process) for process, number, *states in rows)
+        return (self._span(row) for row in rows)
 
     def move(self, moves: Sequence[JobChange], now: datetime) -> list[JobChange]:
         refused = []
@@ -46,11 +49,18 @@ class SqliteJobs:
             record(connection, entries)
         return refused
 
+    def _span(self, row: Row) -> JobSpan:
+        try:
+            return _block(row).span(row[0])
+        except Malformed:
+            self._database.malformed.add(*filter(None, [_read.check(row)]))
+            return unreadable(row[0], row[1])
+
 
 def read_block(connection: apsw.Connection, place: Place) -> Block:
     """The stored block; an empty one if none of its jobs was ever moved."""
     row = fetch_one(connection, _SQL["block"], place)
-    return Block.empty(place[1]) if row is None else _block(place[1], *row)
+    return Block.empty(place[1]) if row is None else _block((*place, *row))
 
 
 def save_blocks(connection: apsw.Connection, blocks: Iterable[tuple[Place, Block]]) -> None:
@@ -58,9 +68,10 @@ def save_blocks(connection: apsw.Connection, blocks: Iterable[tuple[Place, Block
     connection.executemany(_SQL["save"], [_row(*block) for block in blocks])
 
 
-def _block(number: int, states: bytes, text: str | None) -> Block:
-    generations = {int(job): number for job, number in orjson.loads(text).items()} if text else {}
-    return Block(number, states, generations)
+def _block(row: Row) -> Block:
+    """The block of a row; raises Malformed."""
+    found = _read(row)
+    return Block(found.block, found.states, found.generations)
 
 
 def _row(place: Place, block: Block) -> Row:

@@ -36,7 +36,7 @@ class SqliteJournal:
 
     def since(self, seq: int, limit: int, besides: str = "") -> list[JournalEntry]:
         bindings = {"seq": seq, "limit": limit, "besides": besides}
-        return [entry(row) for row in self._database.fetch(_SQL["since"], bindings)]
+        return entry.each(self._database.fetch(_SQL["since"], bindings), self._database.malformed)
 
     def of_job(
         self,
@@ -66,7 +66,7 @@ class SqliteJournal:
         times = between(self._database, _SQL["between"], within)
         number = _AFTER_ALL if before is None else before
         bindings = {**wanted, **times, "limit": limit, "before": number}
-        return [entry(row) for row in self._database.fetch(_SQL[query], bindings)]
+        return entry.each(self._database.fetch(_SQL[query], bindings), self._database.malformed)
 
     def last_seq(self) -> int:
         row = self._database.fetch_one(_SQL["last_seq"])

@@ -22,10 +22,11 @@ class SqliteLeases:
         self._database = database
 
     def read(self, name: str) -> Lease | None:
-        return _lease_or_none(self._database.fetch_one(_SQL["read"], (name,)))
+        found = self._database.fetch(_SQL["read"], (name,))
+        return next(iter(_lease.each(found, self._database.malformed)), None)
 
     def all(self, family: str) -> list[Lease]:
-        return [_lease(row) for row in self._database.fetch(_SQL["all"], (family,))]
+        return _lease.each(self._database.fetch(_SQL["all"], (family,)), self._database.malformed)
 
     def take(self, seen: Lease | None, name: str, holder: str) -> Lease | None:
         if seen is None:
@@ -40,7 +41,9 @@ class SqliteLeases:
     def renew_all(self, leases: Sequence[Lease]) -> list[Lease]:
         held = [(lease.name, lease.holder, lease.epoch, lease.seq) for lease in leases]
         with self._database.writing() as connection:
-            return [_lease(row) for row in fetch_each(connection, _SQL["renew"], held)]
+            return _lease.each(
+                fetch_each(connection, _SQL["renew"], held), self._database.malformed
+            )
 
     def release(self, lease: Lease) -> bool:
         held = (lease.name, lease.holder, lease.epoch)

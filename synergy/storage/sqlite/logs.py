@@ -28,7 +28,7 @@ class SqliteLogs:
 
     def of_unit(self, unit: str, after: int = 0, limit: int | None = None) -> list[LogLine]:
         bindings = (unit, -1 if limit is None else limit, after)
-        return [_line(row) for row in self._database.fetch(_SQL["of_unit"], bindings)]
+        return _line.each(self._database.fetch(_SQL["of_unit"], bindings), self._database.malformed)
 
     def count(self, unit: str) -> int:
         return int(self._database.fetch(_SQL["count"], (unit,))[0][0])

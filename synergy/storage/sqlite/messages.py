@@ -71,7 +71,9 @@ class SqliteMessages:
         return QuarantineContents(*self._database.fetch(_SQL["quarantine"])[0])
 
     def buried(self, limit: int = 100, before: int | None = None) -> list[DeadMessage]:
-        return [_dead_message(row) for row in self._database.fetch(_SQL["buried"], (before, limit))]
+        return _dead_message.each(
+            self._database.fetch(_SQL["buried"], (before, limit)), self._database.malformed
+        )
 
     def replay(self, seqs: Sequence[int] | None = None) -> dict[str, int]:
         with self._database.writing() as connection:

@@ -56,10 +56,10 @@ class SqliteOperations:
         self, limit: int = 100, cursor: str | None = None
     ) -> tuple[list[Operation], str | None]:
         rows, following = self._database.page(_SQL["find"], limit, cursor)
-        return [operation(row) for row in rows], following
+        return operation.each(rows, self._database.malformed), following
 
     def unfinished(self) -> Sequence[Operation]:
-        return [operation(row) for row in self._database.fetch(_SQL["unfinished"])]
+        return operation.each(self._database.fetch(_SQL["unfinished"]), self._database.malformed)
 
     def prune(self, before: datetime, limit: int) -> int:
         return self._database.execute(_SQL["prune"], (micros(before), limit))

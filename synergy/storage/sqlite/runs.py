@@ -87,7 +87,7 @@ class SqliteRuns:
         rows, following = self._database.page(
             _find(schedule, state), limit, cursor, schedule=schedule, state=code, **times
         )
-        return [run(row) for row in rows], following
+        return run.each(rows, self._database.malformed), following
 
     def unfinished(self) -> list[Run]:
         return self._runs("unfinished", ())
@@ -95,14 +95,14 @@ class SqliteRuns:
     def last(self, schedule: str, states: Sequence[RunState]) -> Run | None:
         codes = {run_code(state) for state in states}
         found = (self._database.fetch_one(_SQL["last"], (schedule, code)) for code in codes)
-        newest = max(filter(None, found), key=_launch, default=None)
-        return None if newest is None else run(newest)
+        newest = sorted(filter(None, found), key=_launch, reverse=True)
+        return next(iter(run.each(newest, self._database.malformed)), None)
 
     def prune(self, before: datetime, limit: int) -> int:
         return self._database.execute(_SQL["prune"], (micros(before), limit))
 
     def _runs(self, query: str, bindings: Row) -> list[Run]:
-        return [run(row) for row in self._database.fetch(_SQL[query], bindings)]
+        return run.each(self._database.fetch(_SQL[query], bindings), self._database.malformed)
 
 
 def _find(schedule: str | None, state: RunState | None) -> str:

@@ -97,11 +97,12 @@ class SqliteSchedules:
         self, limit: int = 100, cursor: str | None = None
     ) -> tuple[list[Schedule], str | None]:
         if cursor is None:
-            found = self._schedules("find_first", (limit + 1,))
+            rows = self._database.fetch(_SQL["find_first"], (limit + 1,))
         else:
-            found = self._schedules("find", (cursor, limit + 1))
-        page = found[:limit]
-        return page, page[-1].name if len(found) > limit and page else None
+            rows = self._database.fetch(_SQL["find"], (cursor, limit + 1))
+        page = rows[:limit]
+        following = str(page[-1][1]) if len(rows) > limit and page else None
+        return schedule.each(page, self._database.malformed), following
 
     def due(self, until: datetime, limit: int) -> list[Schedule]:
         return self._schedules("due", (micros(until), limit))
@@ -114,13 +115,15 @@ class SqliteSchedules:
         return self._schedules("listening", (array(keys),))
 
     def versions(self, name: str) -> list[ScheduleVersion]:
-        return [version(row) for row in self._database.fetch(_SQL["versions"], (name,))]
+        return version.each(
+            self._database.fetch(_SQL["versions"], (name,)), self._database.malformed
+        )
 
     def count(self) -> int:
         return int(self._database.fetch(_SQL["count"])[0][0])
 
     def _schedules(self, query: str, bindings: Row) -> list[Schedule]:
-        return [schedule(row) for row in self._database.fetch(_SQL[query], bindings)]
+        return schedule.each(self._database.fetch(_SQL[query], bindings), self._database.malformed)
 
 
 class _Accepted:

@@ -86,7 +86,7 @@ class SqliteUnits:
         rows, following = self._database.page(
             _find(process, state), limit, cursor, process=process, state=code, **times
         )
-        return [unit(row) for row in rows], following
+        return unit.each(rows, self._database.malformed), following
 
     def unfinished(self) -> list[UnitOfWork]:
         return self._units("unfinished", ())
@@ -95,7 +95,9 @@ class SqliteUnits:
         at = micros(now)
         bindings = [(owner, at, hint.unit, hint.attempt) for hint in hints]
         with self._database.writing() as connection:
-            claimed = [unit(row) for row in fetch_each(connection, _SQL["claim"], bindings)]
+            claimed = unit.each(
+                fetch_each(connection, _SQL["claim"], bindings), self._database.malformed
+            )
             before, after = UnitState.REQUESTED, UnitState.IN_PROGRESS
             record(connection, [unit_changed(u, before, after, "", owner, now) for u in claimed])
         return claimed
@@ -110,7 +112,9 @@ class SqliteUnits:
     def give_back(self, claims: Sequence[Hint], owner: str, now: datetime) -> list[UnitOfWork]:
         bindings = [(claim.unit, claim.attempt, owner) for claim in claims]
         with self._database.writing() as connection:
-            given = [unit(row) for row in fetch_each(connection, _SQL["give_back"], bindings)]
+            given = unit.each(
+                fetch_each(connection, _SQL["give_back"], bindings), self._database.malformed
+            )
             before, after, why = UnitState.IN_PROGRESS, UnitState.REQUESTED, "given back"
             record(connection, [unit_changed(u, before, after, why, owner, now) for u in given])
         return given
@@ -174,7 +178,7 @@ class SqliteUnits:
         return len(rows)
 
     def _units(self, query: str, bindings: Row) -> list[UnitOfWork]:
-        return [unit(row) for row in self._database.fetch(_SQL[query], bindings)]
+        return unit.each(self._database.fetch(_SQL[query], bindings), self._database.malformed)
 
 
 def _find(process: str | None, state: UnitState | None) -> str:

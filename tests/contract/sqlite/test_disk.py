@@ -11,6 +11,7 @@ import pytest
 
 from synergy.errors import StorageUnavailable
 from synergy.storage.sqlite import SqliteStore, engine, writer_gate
+from synergy.storage.sqlite import damage as damage_check
 from tests.contract.concurrency import paused_in_batch
 from tests.factories import NOW, a_move, an_entry, some_units
 
@@ -46,21 +47,19 @@ def test_damage_after_a_crash_is_detected_when_the_file_is_opened(path: Path) ->
         SqliteStore.open(path)
 
 
-def test_only_the_first_opening_after_a_crash_checks_for_damage(
+def test_the_first_opening_of_a_file_checks_it_for_damage(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    checks = []
-    monkeypatch.setattr(engine, "_check_file", lambda *_: checks.append(1))
-    SqliteStore.open(path).close()
-    SqliteStore.open(path).close()
-    assert checks == [], "no check is needed after a clean stop"
+    checks: list[int] = []
+    monkeypatch.setattr(engine, "quick_check", lambda *_: checks.append(1))
     crash(path)
-    assert checks == []
+    checks.clear()
     with closing(SqliteStore.open(path)):
         assert checks == [1]
         SqliteStore.open(path).close()
+    assert checks == [1], "a store in use is not checked again"
     SqliteStore.open(path).close()
-    assert checks == [1]
+    assert checks == [1, 1]
 
 
 def test_the_check_for_damage_stops_at_its_time_limit(
@@ -69,7 +68,7 @@ def test_the_check_for_damage_stops_at_its_time_limit(
     crash(path)
     damage(path)
     monkeypatch.setattr(engine, "CHECK_LIMIT", -1.0)
-    monkeypatch.setattr(engine, "CHECK_EVERY", 1)
+    monkeypatch.setattr(damage_check, "CHECK_EVERY", 1)
     SqliteStore.open(path).close()
 
 

@@ -32,22 +32,22 @@ DELETE FROM schedule_version WHERE schedule = ?;
 -- name: get
 -- By name, from a JSON array.
 SELECT schedule.*, definition FROM schedule
-JOIN schedule_version ON schedule = number AND schedule_version.version = schedule.version
+LEFT JOIN schedule_version ON schedule = number AND schedule_version.version = schedule.version
 WHERE name IN (SELECT value FROM json_each(?));
 
 -- name: find
 SELECT schedule.*, definition FROM schedule
-JOIN schedule_version ON schedule = number AND schedule_version.version = schedule.version
+LEFT JOIN schedule_version ON schedule = number AND schedule_version.version = schedule.version
 WHERE name > ? ORDER BY name LIMIT ?;
 
 -- name: find_first
 SELECT schedule.*, definition FROM schedule
-JOIN schedule_version ON schedule = number AND schedule_version.version = schedule.version
+LEFT JOIN schedule_version ON schedule = number AND schedule_version.version = schedule.version
 ORDER BY name LIMIT ?;
 
 -- name: due
 SELECT schedule.*, definition FROM schedule
-JOIN schedule_version ON schedule = number AND schedule_version.version = schedule.version
+LEFT JOIN schedule_version ON schedule = number AND schedule_version.version = schedule.version
 WHERE wake_at <= ? ORDER BY wake_at LIMIT ?;
 
 -- name: next_wake
@@ -56,14 +56,14 @@ SELECT wake_at FROM schedule WHERE wake_at IS NOT NULL ORDER BY wake_at LIMIT 1;
 -- name: listening
 -- The schedules that listen to any key of a JSON array, each once.
 SELECT schedule.*, definition FROM schedule
-JOIN schedule_version ON schedule = number AND schedule_version.version = schedule.version
+LEFT JOIN schedule_version ON schedule = number AND schedule_version.version = schedule.version
 WHERE number IN (
     SELECT listening.schedule FROM json_each(?) AS wanted JOIN listening ON listening.key = wanted.value
 );
 
 -- name: versions
 SELECT name, schedule_version.version, definition, at, who FROM schedule
-JOIN schedule_version ON schedule = number
+LEFT JOIN schedule_version ON schedule = number
 WHERE name = ? ORDER BY schedule_version.version DESC;
 
 -- name: count
