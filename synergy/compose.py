@@ -17,7 +17,8 @@ from synergy import private_files
 from synergy.config import classes
 from synergy.config.loader import check, read_again
 from synergy.config.settings import Settings
-from synergy.engines import bus_engine, mongodb, store_engine
+from synergy.engines import bus_engine, store_engine
+from synergy.engines.mongodb import older_documents  # noqa: F401 - for the command line
 from synergy.errors import (
     ConfigurationError,
     MessagingUnavailable,
@@ -33,7 +34,6 @@ from synergy.runtime.stop import Stop
 from synergy.schedule.format.literals import suggestion
 
 if TYPE_CHECKING:
-    from synergy.commands.older.records import Documents
     from synergy.messaging.protocol import Bus
     from synergy.runtime.workplace import Workplace
     from synergy.storage.protocol import Store
@@ -130,11 +130,6 @@ def has_store(settings: Settings) -> bool:
 def has_url(url: str) -> bool:
     """Whether the store at a complete URL exists."""
     return store_engine(url).exists(url)
-
-
-def older_documents(url: str, names: Sequence[str]) -> Documents:
-    """The documents of these collections in a database of an older version of Synergy."""
-    return mongodb.older_documents(url, names)
 
 
 def check_store(settings: Settings, progress: Progress) -> StoreCheck:

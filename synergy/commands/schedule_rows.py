@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
 
+from synergy.commands.drop_reasons import off
 from synergy.delivery.addresses import AddressRules
 from synergy.delivery.definition_checks import known, refusal
 from synergy.delivery.target import parse_target
@@ -293,13 +294,3 @@ def destination(program: Program) -> str:
 @lru_cache(10_000)
 def _destination(target: str) -> str:
     return parse_target(target).destination
-
-
-def superseded(version: int) -> str:
-    """The reason for dropping jobs of an older version."""
-    return f"superseded by version {version}"
-
-
-def off(reason: str) -> str:
-    """The reason for dropping jobs of a disabled schedule."""
-    return f"its schedule was disabled: {reason}"

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 
+from synergy.commands.drop_reasons import superseded
 from synergy.commands.schedule_rows import (
     Overtaken,
     Row,
@@ -21,7 +22,6 @@ from synergy.commands.schedule_rows import (
     overtaken_if,
     stopped,
     storable,
-    superseded,
 )
 from synergy.commands.schedule_versions import begun_again, first_versions
 from synergy.model.journal_event import JournalEvent

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 
-from synergy.commands.schedule_rows import Row, dropped, off, overtaken_if, superseded
+from synergy.commands.drop_reasons import off, superseded
+from synergy.commands.schedule_rows import Row, dropped, overtaken_if
 from synergy.errors import Refused
 from synergy.lifecycle.legal_moves import RunMove
 from synergy.lifecycle.state_changes import advance

@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from datetime import datetime
 
+from synergy.commands.drop_reasons import off, superseded
 from synergy.commands.jobs import ATTEMPTS
 from synergy.commands.one_off_jobs import canceled_run, run_of_job
 from synergy.commands.runs import RunCommands
@@ -21,11 +22,9 @@ from synergy.commands.schedule_rows import (
     Seen,
     begun,
     dropped,
-    off,
     read_all,
     stopped,
     storable,
-    superseded,
 )
 from synergy.commands.schedule_versions import begun_again, first_versions
 from synergy.commands.schedule_writes import ScheduleWriter, names_in_use

@@ -27,7 +27,7 @@ from synergy.agent.deciding.unfinished_runs import UnfinishedRuns
 from synergy.agent.delivering.outbox import Outbox
 from synergy.agent.delivering.unit_ends import UnitEnds
 from synergy.agent.membership import Membership
-from synergy.commands.schedule_rows import superseded
+from synergy.commands.drop_reasons import superseded
 from synergy.errors import MessagingUnavailable
 from synergy.lifecycle.legal_moves import RunMove
 from synergy.lifecycle.state_changes import advance

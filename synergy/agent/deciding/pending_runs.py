@@ -18,7 +18,7 @@ from synergy.agent.deciding.gauges import Gauges
 from synergy.agent.deciding.run_facts import RunFacts
 from synergy.agent.deciding.unfinished_runs import UnfinishedRuns, schedule_key
 from synergy.agent.deciding.wait_queues import WaitQueues
-from synergy.commands.schedule_rows import off, superseded
+from synergy.commands.drop_reasons import off, superseded
 from synergy.errors import InvalidValue
 from synergy.lifecycle.legal_moves import RunMove
 from synergy.lifecycle.state_changes import advance

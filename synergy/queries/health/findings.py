@@ -245,9 +245,8 @@ def _runs(some: FailedRuns) -> Finding:
 def _paused(one: Paused) -> Finding:
     first = First(schedule=one.schedule, path=api_path("schedules", one.schedule))
     text = f"schedule {one.schedule} is {one.why}"
-    return Finding(
-        Trouble.PAUSED, 1, one.since, first, text, (remedies.enable_schedule(one.schedule),)
-    )
+    helps = (remedies.enable_schedule(one.schedule),)
+    return Finding(Trouble.PAUSED, 1, one.since, first, text, helps)
 
 
 def _quarantine(facts: Situation) -> Iterator[Finding]:

@@ -1,0 +1,13 @@
+"""Why pending runs are dropped when their schedule changes."""
+
+from __future__ import annotations
+
+
+def superseded(version: int) -> str:
+    """The reason for dropping jobs of an older version."""
+    return f"superseded by version {version}"
+
+
+def off(reason: str) -> str:
+    """The reason for dropping jobs of a disabled schedule."""
+    return f"its schedule was disabled: {reason}"
