@@ -17,8 +17,7 @@ from synergy import private_files
 from synergy.config import classes
 from synergy.config.loader import check, read_again
 from synergy.config.settings import Settings
-from synergy.engines import bus_engine, store_engine
-from synergy.engines.mongodb import older_documents  # noqa: F401 - for the command line
+from synergy.engines import bus_engine, mongodb, store_engine
 from synergy.errors import (
     ConfigurationError,
     MessagingUnavailable,
@@ -135,6 +134,9 @@ def has_url(url: str) -> bool:
 def check_store(settings: Settings, progress: Progress) -> StoreCheck:
     """Reads everything in the store, and changes nothing there."""
     return store_engine(settings.store).check(settings.store, progress)
+
+
+older_documents = mongodb.older_documents
 
 
 def remove_store(settings: Settings) -> None:
