@@ -96,7 +96,7 @@ class Ingestion:
         for _, blocks in Stream(sources):
             with suppress(DamagedFile):
                 for block in blocks:
-                    for entry, line in block.accepted:
+                    for entry, line in zip(block.entries, block.lines, strict=True):
                         continued.see(entry, sessionizer.event(entry, line)["session"])
         if found := continued.found():
             begin = max(each for each in later if each <= found[0].opened)
@@ -118,7 +118,7 @@ class Ingestion:
                 try:
                     for block in blocks:
                         self._outlet.send(self._events(block, log.name, visitors, rejected))
-                        lines += block.lines
+                        lines += block.size
                         self._progress(Progress(log.name, log.position, log.size, lines))
                 except DamagedFile as error:
                     self._problems.append(f"{error}; {lines:,} lines before it were read")
@@ -140,8 +140,8 @@ class Ingestion:
             if len(self._samples) < _SAMPLES:
                 excerpt = line[:_EXCERPT].decode("latin-1")
                 self._samples.append(RejectedLine(file, number, reason, excerpt))
-        events = [visitors.event(entry, line) for entry, line in block.accepted]
-        self._lines += block.lines
+        events = list(map(visitors.event, block.entries, block.lines))
+        self._lines += block.size
         self._accepted += len(events)
         self._ignored += block.ignored
         self._repeated += block.repeated

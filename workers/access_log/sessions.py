@@ -133,24 +133,24 @@ class Sessionizer:
         visitor = blake2b(f"{entry.host}\0{entry.agent}".encode(), digest_size=12).digest()
         visit = self._visits.get(visitor)
         if visit is None or entry.at - visit.last > SESSION_GAP_SECONDS:
-            stored = self._stored_session(entry) if visit is None and self._stored else None
-            visit = self._continued(stored, entry) if stored else self._opened(entry)
+            stored = self._stored_session(entry) if self._stored and visit is None else None
+            if stored is not None:
+                visit = self._continued(stored, entry)
+            else:
+                host, agent, at, _ = entry
+                visit = _Visit(session_id(self._site, host, agent, at), at, entry)
             self.sessions += 1
         visit.last = entry.at
         self._visits[visitor] = visit
         return visit
 
-    def _opened(self, entry: LogEntry) -> _Visit:
-        return _Visit(session_id(self._site, *entry[:3]), entry.at, entry)
-
     def _stored_session(self, entry: LogEntry) -> StoredSession | None:
         """The session that a visitor continues where the log begins."""
         if self._end_of_start is None:
             self._end_of_start = entry.at + SESSION_GAP_SECONDS
-        if self._stored is None or entry.at > self._end_of_start:
+        if entry.at > self._end_of_start:
             self._stored = None
-            return None
-        return self._stored.open_at(entry)
+        return self._stored.open_at(entry) if self._stored else None
 
     def _continued(self, stored: StoredSession, entry: LogEntry) -> _Visit:
         """A visit that continues a stored session.

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from synergy.errors import InvalidValue
 from workers.access_log.files import DamagedFile, LogFile
 from workers.access_log.formats import Format, Line, Recognition
-from workers.access_log.lines import Ignored
+from workers.access_log.lines import Ignored, LogEntry
 from workers.access_log.overlap import Overlap
 from workers.access_log.sessions import LINES, SESSION_GAP_SECONDS, Recent
 
@@ -34,11 +34,15 @@ class Source:
 
 @dataclass(slots=True)
 class Block:
-    """The lines of a block: `rejected` with their numbers, `repeated` are in an earlier log."""
+    """A block of `size` lines: the entries of the accepted ones, and these lines.
 
-    lines: int
-    accepted: list[Line] = field(default_factory=list)
-    rejected: list[tuple[int, bytes, str]] = field(default_factory=list)
+    `rejected` lines have their numbers and reasons; `repeated` ones are in an earlier log.
+    """
+
+    size: int
+    entries: list[LogEntry]
+    lines: list[bytes]
+    rejected: list[tuple[int, bytes, str]]
     ignored: int = 0
     repeated: int = 0
 
@@ -68,16 +72,20 @@ def parsed(source: Source) -> Iterator[Block]:
     parse = source.format.parser().parse
     before = 0
     for lines in source.log.blocks():
-        block = Block(len(lines))
-        accepted = block.accepted
+        block = Block(len(lines), [], lines, [])
+        ignored = set()
         for number, line in enumerate(lines, start=before + 1):
             try:
-                accepted.append((parse(line), line))
+                block.entries.append(parse(line))
             except InvalidValue as error:
                 block.rejected.append((number, line, str(error)))
             except Ignored:
-                block.ignored += 1
-        before += len(lines)
+                ignored.add(number)
+        block.ignored = len(ignored)
+        if left_out := ignored.union(number for number, _, _ in block.rejected):
+            numbered = enumerate(lines, start=before + 1)
+            block.lines = [line for number, line in numbered if number not in left_out]
+        before += block.size
         yield block
 
 
@@ -85,8 +93,7 @@ def _accepted_lines(source: Source) -> Iterator[bytes]:
     """The accepted lines, up to a damage, which is reported when the log itself is read."""
     with suppress(DamagedFile):
         for block in parsed(source):
-            for _, line in block.accepted:
-                yield line
+            yield from block.lines
 
 
 class Stream:
@@ -152,21 +159,21 @@ class Stream:
     def _blocks(self, source: Source, repeated: int) -> Iterator[Block]:
         for block in parsed(source):
             if repeated:
-                block.repeated = min(repeated, len(block.accepted))
+                block.repeated = min(repeated, len(block.entries))
                 repeated -= block.repeated
-                del block.accepted[: block.repeated]
-            if block.accepted:
-                self._end = block.accepted[-1][0].at
-                self._seen += len(block.accepted)
+                del block.entries[: block.repeated], block.lines[: block.repeated]
+            if block.entries:
+                self._end = block.entries[-1].at
+                self._seen += len(block.entries)
                 if self._pending:
-                    self._compare(block.accepted)
+                    self._compare(block)
             yield block
 
-    def _compare(self, accepted: Iterable[Line]) -> None:
+    def _compare(self, block: Block) -> None:
         """Compares the lines with the beginnings of the logs that are still to come."""
         next_begin = self._pending[0].begin
         active = {overlap for overlap in self._overlaps.values() if overlap.is_active}
-        for entry, line in accepted:
+        for entry, line in zip(block.entries, block.lines, strict=True):
             if entry.at >= next_begin:
                 self._recent[line] = True
             beginning = self._beginning.get(line)
