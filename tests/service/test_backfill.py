@@ -162,6 +162,17 @@ def test_a_dry_run_tells_and_changes_nothing(agents):
     assert everything(agents) == before
 
 
+def test_a_thousand_due_times_are_one_backfill(agents):
+    agents.add("seconds", trigger="every 1", payload="x")
+    now = agents.clock.now()
+    begin = hour(6)
+    end = begin + timedelta(seconds=1000)
+    found = agents.actions.backfill("seconds", begin, end, ALICE, now)
+    assert sum(one.is_new for one in found) == 1000
+    again = agents.actions.backfill("seconds", begin, end, ALICE, now)
+    assert [one.run for one in again] == [one.run for one in found]
+
+
 def test_nothing_before_the_start_of_a_schedule_is_run(agents):
     agents.add("hourly", trigger="cron 0 * * * *", **{"from": "2026-03-10T08:00:00Z"})
     assert dues(backfill(agents)) == [(8, True, "pending_constraint")]
