@@ -67,11 +67,11 @@ class Supervisor:
 
     @property
     def is_settled(self) -> bool:
-        """Whether each process that is to run either runs, or has died or failed to start."""
+        """Whether each process that is to run now runs, or has died or failed to start."""
         status = self._slots.status
         return self._desired is not None and all(
             status[slot].state is SlotState.RUNNING or status[slot].failures > 0
-            for slot in self._desired
+            for slot in self._desired - self._takeover.held
         )
 
     def view(self) -> tuple[ObservedProcess, ...]:

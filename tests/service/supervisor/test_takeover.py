@@ -194,6 +194,7 @@ def test_the_successor_of_a_supervisor_that_was_killed_restarts_the_rest(home, d
     context.driver.supervisor.close()
     context.driver = later
     later.until_state("finishing", "W")
+    assert later.supervisor.is_settled  # its start does not wait for the work
     os.kill(before, signal.SIGUSR2)
     context.until_done(request)
 
