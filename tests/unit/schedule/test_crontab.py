@@ -168,6 +168,21 @@ def test_what_is_different_here_is_said(line: str, what: str) -> None:
     assert found.refused == ()
 
 
+@pytest.mark.parametrize(
+    ("assignment", "what"),
+    [
+        ("HOME=here", "its HOME is 'here': expected an absolute path"),
+        ("SHELL=", "its SHELL is '': expected an absolute path"),
+        ("SYNERGY_RUN=1", "SYNERGY_RUN, assigned above, is set by Synergy"),
+    ],
+)
+def test_surroundings_that_no_command_can_have_are_refused(assignment: str, what: str) -> None:
+    found = imported(f"0 1 * * * a\n{assignment}\n0 1 * * * b\n")
+    (remark,) = found.refused
+    assert (remark.line, list(found.names)) == (3, [1])
+    assert what in remark.what
+
+
 def test_times_of_one_command_become_one_schedule() -> None:
     found = imported("0 9 * * 1-5 a\n0 12 * * 6 a\n")
     assert found.names[1] == found.names[2]
