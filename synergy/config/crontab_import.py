@@ -143,7 +143,7 @@ def user_name(number: int) -> str:
 
 def _refuse_user_column(command: str) -> None:
     """Raises InvalidValue for a command whose first word is a user, and no program."""
-    word, _, rest = command.partition(" ")
+    word, *rest = command.split(None, 1)
     if not rest or "/" in word or shutil.which(word, path=CRON_PATH):
         return
     try:

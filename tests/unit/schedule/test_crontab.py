@@ -73,6 +73,7 @@ LINES: tuple[tuple[str, Became | str], ...] = (
     ("MY-VAR=1", "'MY-VAR' is no name of a variable"),
     ("CRON_TZ=Mars/Olympus", "there is no time zone 'Mars/Olympus'"),
     ("0 1 * * * root /usr/bin/backup", "root is a user of this machine: add --user"),
+    ("17 *\t* * *\troot\tcd / && run-parts /etc/cron.hourly", "root is a user of this machine"),
 )
 
 
