@@ -158,4 +158,4 @@ def _lines(changes: Mapping[str, Any], verb: str) -> Iterator[str]:
     if changes["restarted"]:
         yield f"restarted: {', '.join(changes['restarted'])}"
     kept = [name for name in changes["unchanged"] if name not in changes["restarted"]]
-    yield f"unchanged, and not restarted: {len(kept)} of {len(kept) + len(changes['restarted'])}"
+    yield f"unchanged, and not restarted: {len(kept)}"

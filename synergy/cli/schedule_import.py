@@ -40,10 +40,10 @@ def run_import_crontab(arguments: argparse.Namespace) -> None:
     They are written into a file in crontabs/, beside context.py. What cannot be taken is reported
     line by line. To import the file again replaces what became of it before.
     """
-    from synergy import compose
     from synergy.cli.input_files import read_text
+    from synergy.compose import HERE
     from synergy.config import crontab_import
-    from synergy.config.loader import crontab_folder
+    from synergy.config.loader import crontab_folder, load_settings
     from synergy.schedule.cron.crontab import read_crontab
 
     if arguments.user and arguments.of:
@@ -51,14 +51,13 @@ def run_import_crontab(arguments: argparse.Namespace) -> None:
     user = None if arguments.user else arguments.of or crontab_import.user_name(os.geteuid())
     stem = crontab_import.stem_of(arguments.name or _stem(arguments.file, user))
     crontab = read_crontab(read_text(arguments.file), user)
-    project = compose.open_project()
-    settings = project.settings
+    settings = load_settings(HERE, os.environ)  # a file that is damaged can be imported again
     owner = crontab_import.owner_of(settings.home)
     imported = crontab_import.entries_of(
         crontab, stem, settings.box_id, crontab_import.local_zone(), owner
     )
     _check(imported, settings)
-    file = crontab_folder(settings, project.path) / f"{stem}.json"
+    file = crontab_folder(settings, HERE) / f"{stem}.json"
     if not imported.processes:
         _note_remarks(imported)
         step = f"to remove what it became before: remove {file}, then launch.py reload"

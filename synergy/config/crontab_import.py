@@ -21,6 +21,7 @@ from pathlib import Path
 from synergy import private_files
 from synergy.config.crontabs import Fields
 from synergy.errors import InvalidValue
+from synergy.names import SET_FOR_COMMANDS
 from synergy.schedule.cron.crontab import CronLine, Crontab, Remark
 
 CRON_PATH = "/usr/bin:/bin"  # the PATH that cron sets
@@ -102,6 +103,13 @@ def _process(line: CronLine, box: str, runner: int) -> Fields:
         **line.variables,
         "LOGNAME": account.pw_name,
     }
+    for name in ("HOME", "SHELL"):
+        if not surroundings[name].startswith("/"):
+            what = f"its {name} is {surroundings[name]!r}: expected an absolute path, as in cron"
+            raise InvalidValue(what)
+    for name in SET_FOR_COMMANDS:
+        if name in surroundings:
+            raise InvalidValue(f"{name}, assigned above, is set by Synergy: give it another name")
     fields: Fields = {
         "command": [surroundings["SHELL"], "-c", line.command.replace("$", "$$")],
         "cwd": surroundings["HOME"],
@@ -135,7 +143,7 @@ def user_name(number: int) -> str:
 
 def _refuse_user_column(command: str) -> None:
     """Raises InvalidValue for a command whose first word is a user, and no program."""
-    word, _, rest = command.partition(" ")
+    word, *rest = command.split(None, 1)
     if not rest or "/" in word or shutil.which(word, path=CRON_PATH):
         return
     try:

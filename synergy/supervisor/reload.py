@@ -91,10 +91,22 @@ def ending(old: Deployment, new: Deployment, box: str) -> Ending:
     working = {slot for slot in gone if isinstance(old.processes[slot.process], WorkingProcess)}
     in_turn = {slot for slot in gone - working if slot in after and slot.process in services}
     return Ending(
-        frozenset(working),
-        frozenset(gone - working - in_turn),
-        tuple(sorted(in_turn, key=lambda slot: (_turn(new.processes[slot.process]), slot))),
+        frozenset(working), frozenset(gone - working - in_turn), _by_turn(in_turn, new.processes)
     )
+
+
+def restarting(deployment: Deployment, slots: Collection[Slot]) -> Ending:
+    """These slots, which are to end and to start again."""
+    processes = deployment.processes
+    working = {slot for slot in slots if isinstance(processes[slot.process], WorkingProcess)}
+    in_turn = {slot for slot in slots if processes[slot.process].classname in IN_TURN}
+    return Ending(
+        frozenset(working), frozenset(set(slots) - working - in_turn), _by_turn(in_turn, processes)
+    )
+
+
+def _by_turn(slots: Collection[Slot], processes: Mapping[str, Process]) -> tuple[Slot, ...]:
+    return tuple(sorted(slots, key=lambda slot: (_turn(processes[slot.process]), slot)))
 
 
 def _changed(old: Mapping[str, Process], new: Mapping[str, Process]) -> dict[str, tuple[str, ...]]:

@@ -14,7 +14,6 @@ from typing import Any
 
 from synergy.names import reload_answer, reload_request
 from synergy.storage.protocol import Facts
-from synergy.supervisor.reload import Changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +60,15 @@ class Requests:
         self._box = box
         self._seen: str | None = None
 
-    def skip(self) -> None:
-        """Leaves a request that was made before this supervisor started."""
+    def skip(self) -> Answer | None:
+        """Leaves a request that was made before this supervisor started.
+
+        Returns its answer if the supervisor before this one ended before the new state was up.
+        """
         self._seen = self._facts.get(reload_request(self._box))
+        text = self._facts.get(reload_answer(self._box))
+        answer = None if text is None else Answer(**json.loads(text))
+        return None if answer is None or answer.is_done else answer
 
     def next(self) -> Request | None:
         """A request that was not seen before."""
@@ -73,16 +78,6 @@ class Requests:
         self._seen = text
         return Request(**json.loads(text))
 
-    def refuse(self, request: Request, mistakes: tuple[str, ...]) -> None:
-        self._write(Answer(request.id, mistakes))
-
-    def tell(self, request: Request, changes: Changes, *, is_done: bool) -> None:
-        """Stores what the request changes."""
-        self._write(Answer(request.id, changes=asdict(changes), is_done=is_done))
-
-    def finish(self, request: Request, changes: Changes, failed: tuple[str, ...]) -> None:
-        """Stores that the new state is up, except for the processes in `failed`."""
-        self._write(Answer(request.id, changes=asdict(changes), failed=failed))
-
-    def _write(self, answer: Answer) -> None:
+    def answer(self, answer: Answer) -> None:
+        """Stores an answer, in place of the one before."""
         self._facts.set(reload_answer(self._box), json.dumps(asdict(answer)))

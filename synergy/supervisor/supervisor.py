@@ -59,6 +59,7 @@ class Supervisor:
         self._slots = ProcessSlots(config, self._watch)
         self._takeover = Takeover(config, store.facts)
         self._desired: frozenset[Slot] | None = None  # None until the store was read
+        self._is_other = True  # whether another context applies since the last complete look
         self._look_at = self._clock.monotonic()
         self._is_cut_off = False
         self._stop_by: float | None = None
@@ -66,11 +67,11 @@ class Supervisor:
 
     @property
     def is_settled(self) -> bool:
-        """Whether each process that is to run either runs, or has died or failed to start."""
+        """Whether each process that is to run now runs, or has died or failed to start."""
         status = self._slots.status
         return self._desired is not None and all(
             status[slot].state is SlotState.RUNNING or status[slot].failures > 0
-            for slot in self._desired
+            for slot in self._desired - self._takeover.held
         )
 
     def view(self) -> tuple[ObservedProcess, ...]:
@@ -135,9 +136,9 @@ class Supervisor:
             if self._desired is None:
                 self._takeover.begin()
                 observed = self._store.boxes.observed(box)
-            is_other = self._takeover.take_request() or self._desired is None
+            self._is_other = self._takeover.take_request() or self._is_other
             deployment = self._takeover.deployment
-            if is_other:
+            if self._is_other:
                 self._store.boxes.assign(box, assignment.assigned(deployment, box))
             assignments = self._store.boxes.assignments(box)
             controls = self._store.controls.all()
@@ -146,8 +147,10 @@ class Supervisor:
             return
         if self._desired is None:
             self._slots.take_over(observed)
-        if is_other:
+            self._takeover.resume(self._slots.groups)
+        if self._is_other:
             self._slots.belong(assignment.belonging(deployment, box))
+            self._is_other = False
         self._desired = assignment.desired(deployment, box, assignments, controls)
         self._slots.is_changed = True  # so that a report shows that the box is alive
 

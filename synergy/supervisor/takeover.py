@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping
+from dataclasses import asdict, replace
 
 from synergy.errors import ConfigurationError, StorageUnavailable
 from synergy.storage.protocol import Facts
 from synergy.supervisor.assignment import belonging
 from synergy.supervisor.config import SupervisorConfig
-from synergy.supervisor.reload import Changes, Rollout, compare, ending
-from synergy.supervisor.reload_requests import Request, Requests
+from synergy.supervisor.reload import Rollout, compare, ending, restarting
+from synergy.supervisor.reload_requests import Answer, Requests
 from synergy.supervisor.states import Slot, SlotState, SlotStatus
 
 logger = logging.getLogger(__name__)
@@ -24,7 +25,7 @@ class Takeover:
         self.deployment = config.deployment
         self._requests = Requests(facts, config.box)
         self._rollout = Rollout()
-        self._under_way: tuple[Request, Changes] | None = None
+        self._under_way: Answer | None = None
 
     @property
     def held(self) -> frozenset[Slot]:
@@ -38,7 +39,14 @@ class Takeover:
 
     def begin(self) -> None:
         """Leaves requests that were made before; the context was just read."""
-        self._requests.skip()
+        self._under_way = self._requests.skip()
+
+    def resume(self, adopted: Collection[Slot]) -> None:
+        """Restarts what an interrupted reload was to restart, if it was adopted as it was."""
+        changes = {} if self._under_way is None else self._under_way.changes or {}
+        names = self.deployment.processes.keys() & changes.get("restarted", ())
+        slots = {slot for slot in adopted if slot.process in names}
+        self._rollout.add(restarting(self.deployment, slots))
 
     def abandon(self) -> None:
         """Forgets what is under way, because the supervisor stops."""
@@ -53,16 +61,17 @@ class Takeover:
         try:
             new = self._config.read_again()
         except ConfigurationError as error:
-            self._requests.refuse(request, tuple(error.mistakes))
+            self._requests.answer(Answer(request.id, error.mistakes))
             return False
-        changes = compare(self.deployment, new, self._config.box)
+        changes = asdict(compare(self.deployment, new, self._config.box))
         if request.dry_run:
-            self._requests.tell(request, changes, is_done=True)
+            self._requests.answer(Answer(request.id, changes=changes))
             return False
         self._rollout.add(ending(self.deployment, new, self._config.box))
-        self.deployment, self._under_way = new, (request, changes)
+        self.deployment = new
+        self._under_way = Answer(request.id, changes=changes, is_done=False)
         logger.info("The context is taken over", extra={"event": "supervisor.reloads"})
-        self._requests.tell(request, changes, is_done=False)
+        self._requests.answer(self._under_way)
         return True
 
     def advance(self, desired: Collection[Slot], known: Mapping[Slot, SlotStatus]) -> None:
@@ -75,9 +84,9 @@ class Takeover:
         failed = {slot for slot, one in states.items() if one and one.failures > 0} - running
         if running | failed != set(desired):
             return
-        request, changes = self._under_way
+        names = sorted(map(str, failed))
         try:
-            self._requests.finish(request, changes, tuple(sorted(map(str, failed))))
+            self._requests.answer(replace(self._under_way, is_done=True, failed=names))
         except StorageUnavailable:  # the next turn tries again
             return
         self._under_way = None

@@ -190,6 +190,8 @@ def test_a_damaged_file_is_a_finding(commands, folder, tab, content, reason):
     (folder / "crontabs" / "nightly.json").write_text(content)
     found = commands.json("check", code=78)["mistakes"]
     assert any(reason in mistake for mistake in found), found
+    take(commands, tab())
+    assert "sound" in commands.ok("check")
 
 
 def test_one_name_in_two_crontabs_is_a_finding(commands, folder, tab):

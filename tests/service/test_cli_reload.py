@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 
@@ -10,7 +10,7 @@ from synergy.cli import reload as command
 from synergy.supervisor import home_lock
 from synergy.supervisor.home_lock import HomeLock
 from synergy.supervisor.reload import compare
-from synergy.supervisor.reload_requests import Requests, ask
+from synergy.supervisor.reload_requests import Answer, Requests, ask
 from tests.service.commands import BOX
 
 
@@ -60,26 +60,28 @@ def test_a_context_with_mistakes_is_refused_before_the_supervisor_is_asked(
 
 
 def test_the_mistakes_that_the_supervisor_finds_are_shown(commands, supervised):
-    supervised(lambda requests, request: requests.refuse(request, ("a: this", "b: that")))
+    supervised(
+        lambda requests, request: requests.answer(Answer(request.id, ["a: this", "b: that"]))
+    )
     assert commands.run("reload") == 78
     assert "a: this" in commands.err
     assert "b: that" in commands.err
 
 
 def test_what_changed_is_shown(commands, deployed, supervised):
-    changes = compare(deployed.deployment, deployed.deployment, BOX)
-    supervised(lambda requests, request: requests.tell(request, changes, is_done=request.dry_run))
+    changes = asdict(compare(deployed.deployment, deployed.deployment, BOX))
+    supervised(lambda requests, request: requests.answer(Answer(request.id, changes=changes)))
     found = commands.json("reload", "--dry-run")
     assert (found["box"], found["added"], found["dry_run"]) == (BOX, [], True)
     assert "Scheduler" in found["unchanged"]
-    supervised(lambda requests, request: requests.finish(request, changes, ()))
+    supervised(lambda requests, request: requests.answer(Answer(request.id, changes=changes)))
     assert f"box {BOX} works by the context as it is now" in commands.ok("reload")
 
 
 def test_schedules_that_no_agent_creates_are_named(commands, deployed, supervised, monkeypatch):
     declared = replace(deployed.deployment, schedules={"nightly": {}})
-    changes = compare(deployed.deployment, declared, BOX)
-    supervised(lambda requests, request: requests.finish(request, changes, ()))
+    changes = asdict(compare(deployed.deployment, declared, BOX))
+    supervised(lambda requests, request: requests.answer(Answer(request.id, changes=changes)))
     first = command._Wait._looks
     later = iter([first, lambda _waiting: iter([60.0])])
 
@@ -92,20 +94,24 @@ def test_schedules_that_no_agent_creates_are_named(commands, deployed, supervise
 
 
 def test_a_process_that_does_not_run_is_a_failure(commands, deployed, supervised):
-    changes = compare(deployed.deployment, deployed.deployment, BOX)
-    supervised(lambda requests, request: requests.finish(request, changes, ("MX/1",)))
+    changes = asdict(compare(deployed.deployment, deployed.deployment, BOX))
+    supervised(
+        lambda requests, request: requests.answer(
+            Answer(request.id, changes=changes, failed=["MX/1"])
+        )
+    )
     assert commands.run("reload") == 1
     assert "MX/1 does not run: see " in commands.err
 
 
 def test_another_reload_is_told_apart(commands, deployed, running, monkeypatch):
-    changes = compare(deployed.deployment, deployed.deployment, BOX)
+    changes = asdict(compare(deployed.deployment, deployed.deployment, BOX))
     requests = Requests(deployed.store.facts, BOX)
     requests.skip()
 
     def looks(_waiting):
         for _ in range(2):
-            requests.tell(requests.next(), changes, is_done=False)
+            requests.answer(Answer(requests.next().id, changes=changes, is_done=False))
             yield 0.0
             ask(deployed.store.facts, BOX, dry_run=False)
 

@@ -184,6 +184,35 @@ def test_a_request_that_was_made_before_the_start_is_left(home, drive):
     assert context.answer(request) is None
 
 
+def test_the_successor_of_a_supervisor_that_was_killed_restarts_the_rest(home, drive):
+    context = Context(home, drive, {"A": SLEEPS, "W": WORKS}, working=["W"])
+    kept, before = context.pid("A"), context.pid("W")
+    request = context.ask(context.deployment("A", "W", W={"x": 1}))
+    context.driver.until_state("finishing", "W")
+
+    later = drive(replace(context.driver.config, deployment=context.now))
+    context.driver.supervisor.close()
+    context.driver = later
+    later.until_state("finishing", "W")
+    assert later.supervisor.is_settled  # its start does not wait for the work
+    os.kill(before, signal.SIGUSR2)
+    context.until_done(request)
+
+    assert context.pid("A") == kept
+    assert context.pid("W") not in (None, before)
+
+
+def test_a_store_that_is_lost_during_the_takeover_loses_nothing(home, drive):
+    context = Context(home, drive, {"A": SLEEPS})
+    context.programs["B"] = SLEEPS
+    context.driver.store.boxes.is_down = True
+    request = context.ask(context.deployment("B"))
+    context.driver.store.boxes.is_down = False
+    context.until_done(request)
+    assert context.pid("A") is None
+    assert context.pid("B") is not None
+
+
 def test_a_second_context_is_taken_over_while_the_first_one_still_is(home, drive):
     context = Context(home, drive, {"A": SLEEPS, "W": WORKS}, working=["W"])
     before = context.pid("W")

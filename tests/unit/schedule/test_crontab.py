@@ -73,6 +73,7 @@ LINES: tuple[tuple[str, Became | str], ...] = (
     ("MY-VAR=1", "'MY-VAR' is no name of a variable"),
     ("CRON_TZ=Mars/Olympus", "there is no time zone 'Mars/Olympus'"),
     ("0 1 * * * root /usr/bin/backup", "root is a user of this machine: add --user"),
+    ("17 *\t* * *\troot\tcd / && run-parts /etc/cron.hourly", "root is a user of this machine"),
 )
 
 
@@ -166,6 +167,21 @@ def test_what_is_different_here_is_said(line: str, what: str) -> None:
     (note,) = found.notes
     assert what in note.what
     assert found.refused == ()
+
+
+@pytest.mark.parametrize(
+    ("assignment", "what"),
+    [
+        ("HOME=here", "its HOME is 'here': expected an absolute path"),
+        ("SHELL=", "its SHELL is '': expected an absolute path"),
+        ("SYNERGY_RUN=1", "SYNERGY_RUN, assigned above, is set by Synergy"),
+    ],
+)
+def test_surroundings_that_no_command_can_have_are_refused(assignment: str, what: str) -> None:
+    found = imported(f"0 1 * * * a\n{assignment}\n0 1 * * * b\n")
+    (remark,) = found.refused
+    assert (remark.line, list(found.names)) == (3, [1])
+    assert what in remark.what
 
 
 def test_times_of_one_command_become_one_schedule() -> None:
