@@ -12,12 +12,13 @@ from synergy.errors import Malformed
 from synergy.model.job import JobState
 from synergy.queries.timetable.causes import Kind
 from synergy.queries.timetable.follower import TimetableFollower
+from tests.contract.scheduled import an_event
 from tests.deployments import HOURLY, a_deployment, a_process
 from tests.malformed_rows import loosened, spoil
 from tests.mx.conftest import client_of
 from tests.service.query_kit import reads_of
 from tests.service.scheduler_harness import OPERATOR, SchedulerHarness, close_systems
-from tests.service.verdict.kit import done, settle
+from tests.service.verdict.kit import done, fails_at, settle
 
 FIRST = "2015052000"
 
@@ -37,8 +38,14 @@ def states(system: SchedulerHarness, process: str) -> set[JobState]:
     return {level.state(at) for at in range(level.start, level.end - 1)}
 
 
+def break_states(system: SchedulerHarness) -> None:
+    """Makes the block of states of Broken malformed."""
+    connection = loosened(system.store)
+    connection.execute("UPDATE job_block SET states = x'00' WHERE process = 'Broken'")
+
+
 def test_a_malformed_block_is_undecided_and_other_processes_go_on(system) -> None:
-    spoil(system.store, "job_blocks", "states")  # the block of Broken, which is the first
+    break_states(system)
     system.scheduler = system.a_scheduler("scheduler-2")
     system.advance(timedelta(hours=2).total_seconds())
     system.runner("Sound", done)
@@ -49,8 +56,20 @@ def test_a_malformed_block_is_undecided_and_other_processes_go_on(system) -> Non
     assert states(system, "Broken") == {JobState.FAILED}
 
 
+def test_a_failed_job_of_a_malformed_block_is_not_retried(caplog) -> None:
+    trees = {"a": [a_process("Broken", HOURLY, max_attempts=1, retry_failed=600)]}
+    system = SchedulerHarness(a_deployment(trees), start=FIRST)
+    settle(system, fails_at(FIRST))
+    break_states(system)
+    system.scheduler = system.a_scheduler("scheduler-2")
+    system.advance(1_200)
+    system.settle()
+    close_systems()
+    assert "scheduler.trouble" not in [line.__dict__.get("event") for line in caplog.records]
+
+
 def test_a_malformed_block_is_told_by_why_audit_and_verdict(system) -> None:
-    spoil(system.store, "job_blocks", "states")
+    break_states(system)
     reads = reads_of(system)
     assert reads.why("Broken", FIRST).kind is Kind.MALFORMED
     found = reads.audit()
@@ -66,7 +85,7 @@ def test_a_malformed_block_is_told_by_why_audit_and_verdict(system) -> None:
 
 
 def test_an_operator_is_told_that_a_job_cannot_be_moved(system) -> None:
-    spoil(system.store, "job_blocks", "states")
+    break_states(system)
     with pytest.raises(Malformed, match="Broken"):
         system.reprocess("Broken", (FIRST, "2015052001"), OPERATOR, system.clock.now())
 
@@ -98,14 +117,14 @@ def test_the_collector_judges_the_other_units(system) -> None:
 
 
 def test_the_collector_checks_rows_in_the_course_of_time(system) -> None:
-    connection = loosened(system.store)
-    connection.execute("UPDATE journal SET at = x'00' WHERE seq = 1")
+    system.store.events.append([an_event()])
+    spoil(system.store, "events", "body")  # which no query of the verdict reads
     for _ in range(3):
         system.advance(61)
         system.schedule()
     found = reads_of(system).verdict()
     (one,) = [finding for finding in found.findings if finding.kind.value == "malformed"]
-    assert (one.count, "journal" in one.text) == (1, True)
+    assert (one.count, "events" in one.text) == (1, True)
     assert [remedy.command for remedy in one.helps] == ["launch.py store check"]
 
 
