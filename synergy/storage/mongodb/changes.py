@@ -104,7 +104,8 @@ class Changes:
     def _rows_of(self, writes: Sequence[Written]) -> dict[Place, int]:
         """How many documents each place has."""
         ids = [page_id(*write.place) for write in writes]
-        found = self._database["pages"].find({"_id": {"$in": ids}})
+        fields = {"collection": 1, "timeperiod": 1, "rows": 1}
+        found = self._database["pages"].find({"_id": {"$in": ids}}, fields)
         return {_place(page): page["rows"] for page in found}
 
     def _last(self) -> int:
