@@ -205,6 +205,18 @@ def test_equal_lines_within_an_overlap_count_as_often_as_in_one_log(tmp_path: Pa
     assert entries(site) == 6
 
 
+def test_an_overlap_tells_the_order_of_logs_whose_first_lines_are_out_of_order(
+    tmp_path: Path,
+) -> None:
+    one = written(tmp_path / "one", [a_line(0), a_line(10), a_line(20)])
+    two = written(tmp_path / "two", [a_line(n) for n in (10, 20, 30, 5, 40)])
+    three = written(tmp_path / "three", [a_line(n) for n in (5, 40, 50)])
+    site = LogSite()
+    report = site.ingest(three, two, one)
+    assert report.files == (str(three), str(two), str(one))
+    assert (entries(site), report.repeated, report.problems) == (7, 4, ())
+
+
 def test_a_visit_goes_on_in_the_next_log(tmp_path: Path) -> None:
     site = LogSite()
     site.ingest(written(tmp_path / "one", [a_line(0), a_line(100, "other")]))
