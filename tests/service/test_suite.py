@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +20,7 @@ from synergy.storage.sqlite import SqliteStore
 from synergy.timeperiod import Qualifier
 from synergy.worker import Nothing, Outcome, Processed, Worker
 from synergy.worker.task import Sink, Source, Task
+from tests import log_site
 from tests.acceptance.visits import LOG as REAL_LOG
 from tests.acceptance.visits import reported, statistics, visits
 from tests.access_log import access_log
@@ -70,22 +71,8 @@ FIGURES = tuple(
 )
 
 
-class Shelf:
-    """Documents in a dictionary."""
-
-    def __init__(self) -> None:
-        self.rows: dict[tuple[str, str, str], Body] = {}
-
-    def read(self, collection: str, start: str, end: str) -> Iterator[Body]:
-        for place in sorted(self.rows):
-            if place[0] == collection and start <= place[1] and (not end or place[1] < end):
-                yield self.rows[place]
-
-    def update(self, collection: str, keys: Sequence[tuple[str, str]], merge: Any) -> int:
-        for key, timeperiod in keys:
-            place = (collection, timeperiod, key)
-            self.rows[place] = merge(key, self.rows.get(place))
-        return len(keys)
+class Shelf(log_site.Shelf):
+    """Documents in a dictionary, with the rows of units."""
 
     def conclude(self, sink: Sink) -> None:
         for write in sink.writes():
