@@ -73,7 +73,8 @@ def _in_sqlite(store: SqliteStore, random: Random, kind: str) -> tuple[str, Repa
     change = f'UPDATE {table} SET "{name}" = ? WHERE {where}'
     connection.execute(change, (value, *place))
     text = f"{table} {place}: {name} = {value!r}"
-    return text, lambda: connection.execute(change, (before, *place))
+    repair = f'{change} AND "{name}" IS ?'  # a running system may have written it meanwhile
+    return text, lambda: connection.execute(repair, (before, *place, value))
 
 
 def _values(name: str, type_: str) -> list[Any]:

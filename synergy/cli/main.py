@@ -22,7 +22,7 @@ from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from synergy import __version__
-from synergy.cli import exits, older_commands, recording
+from synergy.cli import exits, recording
 from synergy.errors import SynergyError
 
 NOUNS: dict[str, tuple[str, str]] = {  # `launch.py` adds those of the project
@@ -127,9 +127,12 @@ def main(argv: Sequence[str]) -> int:
 def _run(argv: Sequence[str]) -> int:
     noun = next((word for word in argv if not word.startswith("-")), None)
     parser = _parser(noun)
-    if noun not in NOUNS and (command := older_commands.today(argv)):
-        older = " ".join(argv[:2])
-        parser.error(f"{older!r} is of an older version: did you mean launch.py {command}?")
+    if noun not in NOUNS:
+        from synergy.cli import older_commands
+
+        if command := older_commands.today(argv):
+            older = " ".join(argv[:2])
+            parser.error(f"{older!r} is of an older version: did you mean launch.py {command}?")
     return recording.carry_out(parser.parse_args(argv))
 
 

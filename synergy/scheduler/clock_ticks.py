@@ -73,6 +73,8 @@ class ClockTicks:
             if state.retries:
                 dues.append(state.retries[0][0])
             if state.next_tick <= now:
+                if any(state.level.unreadable()):  # malformed rows may have been repaired
+                    self._known.reread(state, set())
                 state.fire(now)
                 state.next_tick = state.trigger.next_after(now)
             dues.append(state.next_tick)

@@ -191,6 +191,7 @@ class KnownState:
         """
         level = state.level
         before = bytes(level.states)
+        level.forget_unreadable()
         for span in self._store.jobs.load([state.process.name]):
             level.load(span)
         level.loaded()

@@ -169,6 +169,11 @@ class Level:
         for found in _UNREADABLE.finditer(self.states) if self.counts[JobState.FAILED] else ():
             yield found.start() + self.start
 
+    def forget_unreadable(self) -> None:
+        """Takes jobs that cannot be read for unmoved, as they are if no `load` follows for them."""
+        for ordinal in self.unreadable():
+            self.states[ordinal - self.start] = JobState.EMBRYO
+
     def is_derived(self, ordinal: int) -> bool:
         """Whether it is skipped only because other jobs are."""
         return bool(self.states[ordinal - self.start] & DERIVED_FLAG)

@@ -6,6 +6,7 @@ Random choices come from the generator that is passed in, so that a seed repeats
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from synergy.errors import SynergyError
 from tests.acceptance.boxes.cluster import lasting
 from tests.acceptance.disks import LoopDisk
 from tests.acceptance.kit import Home, kill, pause, resume, until
+from tests.malformed_rows import spoiled
 from tests.servers.rabbitmq_node import Node
 from tests.servers.wire import Wire
 
@@ -129,6 +131,15 @@ def garbage(it: Disturbed) -> Iterator[None]:
 
 
 @contextmanager
+def malformed_row(it: Disturbed) -> Iterator[None]:
+    """A row that cannot be read, which is repaired at the end."""
+    kind = it.random.choice(("unit", "journal", "job_block"))
+    with it.home.store() as store, spoiled(store, it.random, kind) as done, it.lasting():
+        sys.stdout.write(f"  {done}\n")
+        yield
+
+
+@contextmanager
 def cut(it: Disturbed) -> Iterator[None]:
     """Connections break, several times."""
     for wire in filter(None, (it.store, it.bus)):
@@ -170,6 +181,7 @@ OF_FILES: Mapping[str, Disturbance] = {
     "locked": locked,
     "deleted files": deleted_files,
     "garbage": garbage,
+    "malformed row": malformed_row,
 }
 OF_DISKS: Mapping[str, Disturbance] = {"full disk": full_disk, "power loss": power_loss}
 OF_SERVERS: Mapping[str, Disturbance] = {

@@ -63,7 +63,9 @@ def test_servers_and_processes(
 def survive(it: Disturbed, disturb: Mapping[str, Disturbance]) -> None:
     """Disturbs the system in rounds; after each one everything is as the sources say."""
     it.home.start()
-    expected: dict[str, int] = {}
+    expected = {HOURS[0]: 1}
+    write(it.home, expected)
+    assert_settled(it.home, expected)
     for number in range(ROUNDS):
         name = it.random.choice(sorted(disturb))
         changes = {hour: it.random.randint(1, 999) for hour in it.random.sample(HOURS, 3)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 
 import pytest
@@ -38,10 +38,18 @@ def states(system: SchedulerHarness, process: str) -> set[JobState]:
     return {level.state(at) for at in range(level.start, level.end - 1)}
 
 
-def break_states(system: SchedulerHarness) -> None:
-    """Makes the block of states of Broken malformed."""
+def break_states(system: SchedulerHarness) -> Callable[[], None]:
+    """Makes the block of states of Broken malformed; returns what repairs it."""
     connection = loosened(system.store)
-    connection.execute("UPDATE job_block SET states = x'00' WHERE process = 'Broken'")
+    query = "SELECT states FROM job_block WHERE process = 'Broken'"
+    before = connection.execute(query).get
+    change = "UPDATE job_block SET states = ? WHERE process = 'Broken'"
+    connection.execute(change, (b"\0",))
+
+    def repair() -> None:
+        connection.execute(change, (before,))
+
+    return repair
 
 
 def test_a_malformed_block_is_undecided_and_other_processes_go_on(system) -> None:
@@ -54,6 +62,19 @@ def test_a_malformed_block_is_undecided_and_other_processes_go_on(system) -> Non
     assert states(system, "Sound") == {JobState.PROCESSED}
     assert len(system.units("Broken", FIRST)) == units, "nothing is requested again"
     assert states(system, "Broken") == {JobState.FAILED}
+
+
+def test_a_repaired_block_is_decided_again_at_the_next_tick(system) -> None:
+    repair = break_states(system)
+    system.scheduler = system.a_scheduler("scheduler-2")
+    system.advance(timedelta(hours=1).total_seconds())
+    system.settle()
+    assert states(system, "Broken") == {JobState.FAILED}
+    repair()
+    system.advance(600)
+    system.runner("Broken", done)
+    system.settle()
+    assert states(system, "Broken") == {JobState.PROCESSED}
 
 
 def test_a_failed_job_of_a_malformed_block_is_not_retried(caplog) -> None:
@@ -145,3 +166,11 @@ def test_a_follower_goes_on_past_a_malformed_entry(system) -> None:
         pass
     kinds = {finding.kind.value for finding in reads_of(system).verdict().findings}
     assert "malformed" in kinds
+
+
+def test_a_follower_sees_that_a_block_was_repaired(system) -> None:
+    repair = break_states(system)
+    follower = TimetableFollower(system.store, system.deployment, system.clock)
+    assert any(follower.timetable().place("Broken").level.unreadable())
+    repair()
+    assert not any(follower.timetable().place("Broken").level.unreadable())

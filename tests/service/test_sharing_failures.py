@@ -23,22 +23,21 @@ def corrupt(system: SchedulerHarness, process: str) -> None:
         )
 
 
-def test_a_tree_with_corrupt_rows_stops_no_other_tree_and_is_released(caplog):
+def test_a_malformed_row_stops_the_jobs_in_it_and_no_other_tree(caplog):
     system = five_trees()
     group = SchedulerGroup(system, 1)
     group.turn()
     corrupt(system, "two-hour")
     group.all[0]._forget()
-    system.write("one", HOUR, 5)
-    system.write("three", HOUR, 6)
+    for tree, n in (("one", 5), ("two", 7), ("three", 6)):
+        system.write(tree, HOUR, n)
     group.pass_time(24)
     assert system.rows("one-days") == {"2015051700": 5}
     assert system.rows("three-days") == {"2015051700": 6}
     assert system.rows("after") == {"2015051700": 5}
-    assert group.all[0].leads == frozenset(TREES) - {"two"}
-    released = [e.why for e in system.store.journal.find() if e.event == "scheduler.released"]
-    assert released == ["tree two"]
-    assert "tree/two fails and is paused" in caplog.text
+    assert system.rows("two-days") == {}
+    assert group.all[0].leads == frozenset(TREES)
+    assert "malformed" in caplog.text
 
 
 def test_a_tree_that_a_scheduler_gave_up_is_led_by_a_peer_and_shared_again_later():

@@ -93,10 +93,14 @@ class TimetableFollower:
         return _Known(timetable, seq, entry)
 
     def _is_valid(self, timetable: Timetable) -> bool:
-        """Whether the start is the stored one, and no period lies in the future."""
+        """Whether the start is the stored one, no period lies in the future, and all can be read.
+
+        A malformed row may be repaired at any time, which leaves no entry in the journal.
+        """
         now = self._clock.now()
         return timetable.start == self._store.facts.get(TIMETABLE_START) and all(
             place.level.end <= max(place.process.qualifier.at(now) + 1, place.level.start)
+            and not any(place.level.unreadable())
             for place in timetable.places.values()
         )
 
