@@ -153,9 +153,9 @@ def _profile(opener: Event, present: Body | None) -> Body:
 def checked(event: Event) -> str:
     """The hour in which the event happened; raises BadMessage for an invalid event."""
     try:
-        for at in (event["at"], event.get("opened", 0)):
+        for name, at in (("at", event["at"]), ("opened", event.get("opened", 0))):
             if type(at) is not int or not 0 <= at < _END_OF_TIME:
-                raise BadMessage(f"{at!r} is no time, expected epoch seconds")
+                raise BadMessage(f"{name!r} is {at!r}, expected epoch seconds")
         if type(event["pageview"]) is not bool:
             raise BadMessage(f"'pageview' is {event['pageview']!r}, expected true or false")
         for name in _REQUIRED:

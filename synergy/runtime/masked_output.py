@@ -12,6 +12,7 @@ from __future__ import annotations
 import atexit
 import sys
 import threading
+from contextlib import suppress
 from io import TextIOBase
 from typing import TextIO, cast
 
@@ -52,8 +53,8 @@ class MaskedOutput(TextIOBase):
         return len(text)
 
     def finish(self) -> None:
-        """Writes the unfinished line."""
-        with self._lock:
+        """Writes the unfinished line, unless the stream is closed by now."""
+        with self._lock, suppress(ValueError):
             line, self._line = self._line, ""
             self._show(mask(line))
 

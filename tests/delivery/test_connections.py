@@ -104,6 +104,7 @@ def test_a_request_that_is_no_longer_current_is_connected_and_not_sent(services:
     with receiving(keeps(WHOLE, WHOLE)) as receiver:
         url = f"http://127.0.0.1:{receiver.port}/"
         answer = services.send(url, assert_current=is_lost)
+        receiver.wait_for_ends(1)
         assert (answer.outcome, receiver.connections) == ("stopped", 1)
         assert "not sent: it is another agent's" in answer.error
         assert services.send(url).ok  # over a connection that is kept
