@@ -51,6 +51,9 @@ SOUND: dict[str, dict[str, Any]] = {
     "POST /queues/dead/replay": {"seqs": [1]},
     "POST /runs/replay": {"schedule": "dead"},
     "POST /schedules": {**SCHEDULES[0], "name": "another", "arguments": {"a": 1}, "timeout": "5m"},
+    "POST /schedules/{name}/backfill": {
+        "from": "2015-05-18T00:00:00Z", "to": "2015-05-18T02:00:00Z",
+    },
     "POST /schedules/preview": {
         "name": "x", "target": "https://a.example/", "payload": {"a": 1}, "headers": {"X-A": "b"},
         "trigger": "every 60", "constraints": [{"delay": "5m"}], "properties": {"a": "b"},
