@@ -29,7 +29,8 @@ class Observed:
     """What the collector observes of a unit, in addition to its row.
 
     `silent_for` and `running_for` are seconds on the collector's own clock: since the heartbeat
-    last moved, and since this attempt was first seen in progress.
+    last moved (its limit is `heartbeat_timeout` of the process), and since this attempt was first
+    seen in progress.
     `owner_is_gone`: the worker's process provably no longer exists. `queue_is_empty`: no
     message waits in the process's queue. `superseded`: its job is finished, or was started
     over. `flush`: an operator asked for a run without waiting times.

@@ -15,7 +15,7 @@ import pymongo
 
 from synergy.model.job import STALE_FLAG, JobState
 from synergy.storage.mongodb import layout
-from synergy.storage.sqlite import schema
+from synergy.storage.sqlite import upgrade
 from synergy.timeperiod import Qualifier
 
 HOURLY, DAILY, MONTHLY, YEARLY = Qualifier
@@ -126,7 +126,7 @@ def expected() -> dict[tuple[str, int], int]:
 def write_sqlite(path: Path) -> None:
     """Writes a file of the older schema with all cases and the unit of a free run."""
     connection = apsw.Connection(str(path))
-    for migration in schema.migrations()[:SQLITE_SCHEMA]:
+    for migration in upgrade.migrations()[:SQLITE_SCHEMA]:
         connection.execute(migration)
     for (process, number), states, generations in _blocks():
         text = "{" + ",".join(f'"{job}":{n}' for job, n in generations.items()) + "}"

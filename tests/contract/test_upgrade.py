@@ -20,7 +20,8 @@ from synergy.storage.mongodb import MongoStore, engine, layout, upgrade
 from synergy.storage.mongodb.database import Database
 from synergy.storage.mongodb.jobs import MongoJobs
 from synergy.storage.protocol import QuarantineContents, QuarantineLimits, Store
-from synergy.storage.sqlite import SqliteStore, migration_steps, schema
+from synergy.storage.sqlite import SqliteStore, migration_steps
+from synergy.storage.sqlite.upgrade import VERSION
 from synergy.timeperiod import Qualifier
 from tests.contract.concurrency import in_processes
 from tests.contract.documents import SESSIONS, put
@@ -50,7 +51,7 @@ class OlderStore:
 
 
 class OlderFile(OlderStore):
-    schema = schema.VERSION
+    schema = VERSION
 
     def __init__(self, path: Path) -> None:
         self.path = path

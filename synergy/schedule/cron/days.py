@@ -2,7 +2,8 @@
 
 A month has one of 28 shapes: its length, and the weekday of its first day. The days of a line are
 computed once for each shape and cached. Sets of numbers are bit masks: bit n stands for n. Weekdays
-are counted from Sunday, 0, as in both dialects.
+are counted from Sunday, 0, as in both dialects. `field_parser` understands how days are written,
+`L` and `#` included.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from synergy.schedule.cron.fields import Field
+    from synergy.schedule.cron.field_parser import Field
 
 _LENGTHS = (0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 

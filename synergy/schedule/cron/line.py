@@ -19,8 +19,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from synergy.schedule.cron.days import days, month_of, months_of
-from synergy.schedule.cron.fields import QUARTZ, UNIX, Field
-from synergy.schedule.cron.fields import parse as parse_field
+from synergy.schedule.cron.field_parser import QUARTZ, UNIX, Field
+from synergy.schedule.cron.field_parser import parse as parse_field
 
 HORIZON = 100  # years; 29 February comes on a given weekday at least every 40
 NEVER = datetime(9999, 1, 1, tzinfo=UTC)  # the next instant of a trigger that has none

@@ -7,7 +7,7 @@ from itertools import pairwise, product
 from zoneinfo import ZoneInfo
 
 from synergy.schedule.cron.days import FromEnd, LastWeekday, NearestWorkday, NthWeekday, Special
-from synergy.schedule.cron.fields import Field
+from synergy.schedule.cron.field_parser import Field
 from synergy.schedule.cron.line import Cron
 from synergy.schedule.format.literals import readable_duration, spelled_instant
 from synergy.schedule.interval import CalendarInterval, Interval, TimeTrigger

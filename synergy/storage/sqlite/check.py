@@ -12,7 +12,7 @@ from synergy.errors import StorageUnavailable
 from synergy.storage.malformed import MalformedRow
 from synergy.storage.protocol.check import Progress, StoreCheck
 from synergy.storage.row_checks import PORTION, SHOWN
-from synergy.storage.sqlite import schema
+from synergy.storage.sqlite import upgrade
 from synergy.storage.sqlite.connection import open_read_only
 from synergy.storage.sqlite.damage import DamageMark, damage_outside, table_damage, tables_of
 from synergy.storage.sqlite.faults import Translating, is_damage
@@ -55,7 +55,7 @@ class _Check:
             return
         try:
             with Translating(str(self._path)), closing(open_read_only(self._path)) as connection:
-                schema.check(connection, str(self._path))
+                upgrade.check(connection, str(self._path))
                 yield from self._of_file(connection)
         except StorageUnavailable as error:
             if not is_damage(error.__cause__):

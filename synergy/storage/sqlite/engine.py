@@ -17,7 +17,7 @@ import apsw
 from synergy import private_files
 from synergy.errors import StorageUnavailable
 from synergy.storage.protocol import Batch, StoreStatus
-from synergy.storage.sqlite import schema
+from synergy.storage.sqlite import upgrade
 from synergy.storage.sqlite.answers import SqliteAnswers
 from synergy.storage.sqlite.backup import back_up
 from synergy.storage.sqlite.boxes import SqliteBoxes
@@ -87,7 +87,7 @@ class SqliteStore:
         if path == MEMORY:
             database = Database(None)
             with database.reading() as connection:
-                schema.prepare(connection, MEMORY)
+                upgrade.prepare(connection, MEMORY)
             return cls(database)
         path = Path(path).absolute()
         _check_place(path, create=create)
@@ -110,7 +110,7 @@ class SqliteStore:
                     if is_first:
                         found = quick_check(connection, database.place, CHECK_LIMIT)
                         _refuse_damage(database, found)
-                    schema.prepare(connection, database.place)
+                    upgrade.prepare(connection, database.place)
         except BaseException:
             opening.close()
             raise
@@ -126,13 +126,13 @@ class SqliteStore:
         path = self._database.path
         with self._database.reading() as connection:
             rows: dict[str, int] = dict(fetch(connection, _SQL["counts"]))
-            version = schema.version_of(connection)
+            version = upgrade.version_of(connection)
         return StoreStatus(
             engine="sqlite",
             location=str(path or MEMORY),
             version=apsw.sqlite_lib_version(),
             schema=version,
-            size_bytes=schema.size(path) if path else 0,
+            size_bytes=upgrade.size(path) if path else 0,
             rows=rows,
         )
 

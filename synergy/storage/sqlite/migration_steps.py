@@ -1,4 +1,7 @@
-"""Steps of migrations that need Python; each runs in its migration's transaction."""
+"""Steps of migrations that need Python; each runs in its migration's transaction.
+
+`upgrade` runs them after the SQL of their migration, which is in `sql/migrations/`.
+"""
 
 from __future__ import annotations
 

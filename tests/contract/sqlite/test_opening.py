@@ -14,7 +14,7 @@ import pytest
 from synergy.errors import StorageUnavailable
 from synergy.model.unit_of_work import Hint
 from synergy.storage.instants import instant, micros
-from synergy.storage.sqlite import SqliteStore, filesystem, schema
+from synergy.storage.sqlite import SqliteStore, filesystem, upgrade
 from synergy.storage.sqlite.writer_gate import Gate, Patience
 from tests.contract.concurrency import in_processes
 from tests.factories import NOW
@@ -36,18 +36,18 @@ def test_opening_without_create_creates_nothing(path: Path) -> None:
 def test_a_newer_schema_is_refused_and_left_alone(opened: SqliteStore, path: Path) -> None:
     opened.close()
     with closing(apsw.Connection(str(path))) as connection:
-        connection.pragma("user_version", schema.VERSION + 1)
+        connection.pragma("user_version", upgrade.VERSION + 1)
     with pytest.raises(StorageUnavailable, match="newer Synergy"):
         SqliteStore.open(path)
     with closing(apsw.Connection(str(path))) as connection:
-        assert connection.pragma("user_version") == schema.VERSION + 1
+        assert connection.pragma("user_version") == upgrade.VERSION + 1
 
 
 def test_an_older_schema_is_migrated(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     SqliteStore.open(path).close()
-    steps = [*schema.migrations(), "CREATE TABLE added (x)", "INSERT INTO added VALUES (1)"]
-    monkeypatch.setattr(schema, "migrations", lambda: steps)
-    monkeypatch.setattr(schema, "VERSION", len(steps))
+    steps = [*upgrade.migrations(), "CREATE TABLE added (x)", "INSERT INTO added VALUES (1)"]
+    monkeypatch.setattr(upgrade, "migrations", lambda: steps)
+    monkeypatch.setattr(upgrade, "VERSION", len(steps))
     for _ in range(2):
         with closing(SqliteStore.open(path)) as store:
             assert store.status().schema == len(steps)
@@ -57,7 +57,7 @@ def test_an_older_schema_is_migrated(path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_a_file_of_the_first_schema_keeps_its_units(path: Path) -> None:
     with closing(apsw.Connection(str(path))) as connection:
-        connection.execute(schema.migrations()[0])
+        connection.execute(upgrade.migrations()[0])
         connection.pragma("user_version", 1)
         for number in (1, 2):
             columns = (str(number), "P", "2026112110", 1, "a", "b", number, 0, 0, 2 - number)
@@ -67,7 +67,7 @@ def test_a_file_of_the_first_schema_keeps_its_units(path: Path) -> None:
                 columns,
             )
     with closing(SqliteStore.open(path)) as store:
-        assert store.status().schema == schema.VERSION
+        assert store.status().schema == upgrade.VERSION
         assert [unit.state.value for unit in store.units.unfinished()] == [
             "in_progress",
             "requested",
@@ -78,8 +78,8 @@ def test_a_file_of_the_first_schema_keeps_its_units(path: Path) -> None:
 
 
 def test_the_migration_derives_the_first_claim_of_each_unit(path: Path) -> None:
-    before = (Path(schema.__file__).parent / "sql/migrations/004_first_claims.sql").read_text()
-    older = schema.migrations()[: schema.migrations().index(before)]
+    before = (Path(upgrade.__file__).parent / "sql/migrations/004_first_claims.sql").read_text()
+    older = upgrade.migrations()[: upgrade.migrations().index(before)]
     created, claimed = micros(NOW), micros(NOW + timedelta(minutes=1))
     units = {
         "requested": (created, 0, 0, None, None),
@@ -107,14 +107,14 @@ def test_a_failed_migration_leaves_the_file_unchanged(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     SqliteStore.open(path).close()
-    steps = [*schema.migrations(), "CREATE TABLE added (x); SELECT nonsense FROM nowhere"]
+    steps = [*upgrade.migrations(), "CREATE TABLE added (x); SELECT nonsense FROM nowhere"]
     with monkeypatch.context() as patch:
-        patch.setattr(schema, "migrations", lambda: steps)
-        patch.setattr(schema, "VERSION", len(steps))
+        patch.setattr(upgrade, "migrations", lambda: steps)
+        patch.setattr(upgrade, "VERSION", len(steps))
         with pytest.raises(apsw.SQLError):
             SqliteStore.open(path)
     with closing(SqliteStore.open(path)) as store:
-        assert store.status().schema == schema.VERSION
+        assert store.status().schema == upgrade.VERSION
 
 
 def _open_and_set(store: SqliteStore) -> str | None:

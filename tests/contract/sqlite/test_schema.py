@@ -9,7 +9,7 @@ import apsw
 import pytest
 
 from synergy.model.unit_of_work import UnitOfWork
-from synergy.storage.sqlite import schema
+from synergy.storage.sqlite import upgrade
 from synergy.storage.sqlite.queries import SQL, queries
 
 NOUNS = sorted(path.stem for path in SQL.glob("*.sql") if path.stem != "schema")
@@ -34,7 +34,7 @@ def _bare(sql: str) -> str:
 
 def test_the_schema_is_the_sum_of_the_migrations() -> None:
     migrated = apsw.Connection(":memory:")
-    for migration in schema.migrations():
+    for migration in upgrade.migrations():
         migrated.execute(migration)
     assert objects(migrated) == objects(by_schema())
 
@@ -68,7 +68,7 @@ def _positions(query: str) -> int:
 def test_no_query_is_unused() -> None:
     """The queries of a noun are used in its module, those of the engine in several modules."""
     for noun in NOUNS:
-        users = [f"{noun}.py"] if noun != "engine" else ["engine.py", "database.py", "schema.py"]
+        users = [f"{noun}.py"] if noun != "engine" else ["engine.py", "database.py", "upgrade.py"]
         source = "".join((SQL.parent / user).read_text() for user in users)
         unused = {name for name in queries(noun) if f'"{name}"' not in source}
         assert unused == set(), noun

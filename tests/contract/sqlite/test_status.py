@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from synergy.errors import Refused, StorageUnavailable
-from synergy.storage.sqlite import SqliteStore, backup, schema
+from synergy.storage.sqlite import SqliteStore, backup, upgrade
 from tests.factories import HOUR, a_unit, some_units
 
 
@@ -40,7 +40,7 @@ def test_the_status_shows_engine_location_size_and_rows(opened: SqliteStore, pat
     assert (status.engine, status.location, status.schema) == (
         "sqlite",
         str(path),
-        schema.VERSION,
+        upgrade.VERSION,
     )
     assert status.size_bytes > 4096
     assert (status.rows["unit"], status.rows["journal"], status.rows["document"]) == (1, 1, 1)
