@@ -101,9 +101,14 @@ def positive(text: str) -> int:
 
 def file_path(text: str) -> Path:
     """Parses the path of a file; an empty one would be the folder that the command runs in."""
+    return Path(not_empty(text))
+
+
+def not_empty(text: str) -> str:
+    """Parses the path of a file, or its URL, as text."""
     if not text:
         raise argparse.ArgumentTypeError("'' is not the path of a file")
-    return Path(text)
+    return text
 
 
 def seconds(text: str) -> float:

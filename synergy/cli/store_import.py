@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from synergy.cli import output
-from synergy.cli.options import CHANGE, Verbs, argument
+from synergy.cli.options import CHANGE, Verbs, argument, not_empty
 from synergy.cli.services import actor, services
 from synergy.cli.store_copy import url_of
 
@@ -26,7 +26,7 @@ VERBS = Verbs()
 @VERBS.verb(
     """launch.py store import exported/ --dry-run
     launch.py store import mongodb://db-1/scheduler""",
-    argument("source", metavar="SOURCE", help=SOURCE_HELP),
+    argument("source", metavar="SOURCE", type=not_empty, help=SOURCE_HELP),
     *CHANGE,
     records=("source",),
 )

@@ -9,12 +9,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from synergy.config import context
 from synergy.config.context import Entry
 from synergy.config.findings import Findings
 
+_CONTEXTS = {"process_context", "timetable_context", "schedule_context"}
 _FUNCTIONS = {name for name in vars(context) if name.endswith("_entry")}
 
 
@@ -33,9 +34,22 @@ def check_duplicates(
 
     An entry that replaces one of another dictionary (`**SITES`) may be meant, and is a warning.
     """
+    assigned = set[ast.AST]()
     for node in ast.walk(ast.parse(path.read_bytes())):
-        if isinstance(node, ast.Dict) and any(_has_entries(each, names) for each in node.values):
+        if _is_context(node) and node.value is not None:
+            assigned.add(node.value)
+        if isinstance(node, ast.Dict) and (
+            node in assigned or any(_has_entries(each, names) for each in node.values)
+        ):
             _check(_keys(node, names), where, findings)
+
+
+def _is_context(node: ast.AST) -> TypeGuard[ast.Assign | ast.AnnAssign]:
+    """Whether the node is `process_context = ...`, whose values functions of the file may make."""
+    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+    return isinstance(node, ast.Assign | ast.AnnAssign) and any(
+        isinstance(each, ast.Name) and each.id in _CONTEXTS for each in targets
+    )
 
 
 def _check(keys: Iterable[_Key], where: str, findings: Findings) -> None:

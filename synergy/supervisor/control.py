@@ -43,7 +43,7 @@ def stop(home: Path, timeout: float = 30.0) -> StopReport:
     if not home.is_dir():
         return StopReport(was_running=False, is_stopped=True)
     held = HomeLock(home)
-    if not held.acquire():  # a supervisor is just starting
+    if not held.acquire(records=False):  # a supervisor is just starting
         return StopReport(was_running=True, is_stopped=False)
     try:
         return _stop_survivors(ProcessHost(home, home))

@@ -122,7 +122,7 @@ def _lack_of_space(home: Path) -> StartReport | None:
         )
     finally:
         os.close(handle)
-        probe.unlink()
+        probe.unlink(missing_ok=True)  # a start at the same time has the same probe
     return None
 
 

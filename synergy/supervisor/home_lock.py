@@ -30,8 +30,11 @@ class HomeLock:
         self.holder = ""
         self.predecessor = ""
 
-    def acquire(self) -> bool:
-        """Takes the lock and records its holder; False if another process has it."""
+    def acquire(self, *, records: bool = True) -> bool:
+        """Takes the lock; False if another process has it.
+
+        `records` its holder, which fails on a full disk, and the lock is not taken then.
+        """
         private_files.make_home_folder(self._path.parent)
         fd = private_files.open_file(self._path, os.O_RDWR | os.O_CREAT)
         try:
@@ -41,11 +44,19 @@ class HomeLock:
             return False
         before = os.pread(fd, 4096, 0).decode(errors="replace")
         self.predecessor = before.partition("\n")[0]
-        self.holder = str(identity.incarnation())
-        os.ftruncate(fd, 0)
-        os.pwrite(fd, f"{self.holder}\n{self._box}".encode(), 0)
+        if records:
+            self._record(fd)
         self._fd = fd
         return True
+
+    def _record(self, fd: int) -> None:
+        self.holder = str(identity.incarnation())
+        try:
+            os.ftruncate(fd, 0)
+            os.pwrite(fd, f"{self.holder}\n{self._box}".encode(), 0)
+        except OSError as error:
+            os.close(fd)
+            raise OSError(error.errno, error.strerror, str(self._path)) from error
 
     @property
     def is_intact(self) -> bool:

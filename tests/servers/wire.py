@@ -62,7 +62,11 @@ class Wire:
         with suppress(OSError):
             while True:
                 client, _ = self._listener.accept()
-                server = socket.create_connection(self._server)
+                try:
+                    server = socket.create_connection(self._server)
+                except OSError:  # the server is down: its clients try again
+                    client.close()
+                    continue
                 self._ends += [client, server]
                 ways = ((client, server, unchanged), (server, client, self._filtering()))
                 for way in ways:

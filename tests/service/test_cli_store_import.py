@@ -75,6 +75,7 @@ def test_the_audit_log_and_the_journal_say_who_imported_and_why(home, deployed, 
         (["{tmp}"], 2, "holds no exported collection: expected job_hourly.json"),
         (["postgresql://h/x"], 3, "no such file or folder"),
         (["mongodb://h"], 2, "SOURCE: expected the name of a database"),
+        ([""], 2, "argument SOURCE: '' is not the path of a file"),
     ],
 )
 def test_a_source_that_is_none_is_named(home, tmp_path, argv, code, words):

@@ -165,6 +165,14 @@ def test_a_name_may_look_like_a_pattern(tmp_path: Path) -> None:
     assert names(tmp_path / "access[1].log") == ["access[1].log"]
 
 
+def test_an_empty_name_is_not_the_folder_that_the_command_runs_in(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    with pytest.raises(InvalidValue, match="'' is not the name of a log"):
+        names("")
+
+
 def test_names_of_nothing_are_refused(folder: Path) -> None:
     with pytest.raises(NotFound, match="no such file"):
         names(folder / "missing")

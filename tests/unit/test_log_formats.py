@@ -190,6 +190,13 @@ def test_malformed_json_lines(old: bytes, new: bytes, reason: str) -> None:
         parsed("nginx_json", NGINX.replace(old, new))
 
 
+def test_a_bad_time_of_a_json_line_is_reported_with_the_field_that_holds_it() -> None:
+    line = NGINX.replace(b'"time_iso8601":"2000-10-10T13:55:36-07:00"', b'"msec":-5')
+    column = line.index(b'"msec"') + 1
+    with pytest.raises(Mismatch, match=rf"column {column:,}: msec: outside 1970 to 9998: '-5'"):
+        parsed("nginx_json", line)
+
+
 @pytest.mark.parametrize("line", [b"[]", b"null", b'"GET"', b"{}", b"{" * 100_000, b"1"])
 def test_other_json_is_refused(line: bytes) -> None:
     for name in ("nginx_json", "caddy_json"):

@@ -192,6 +192,8 @@ def logs(names: Sequence[str]) -> list[LogFile]:
 
 
 def _named(name: str) -> list[str]:
+    if not name:
+        raise InvalidValue("'' is not the name of a log")
     path = Path(name)
     if name == STDIN or (path.exists() and not path.is_dir()):
         return [name]

@@ -34,12 +34,12 @@ class NginxJson:
         method = fields.get("request_method") or (words[0] if len(words) > 1 else "")
         if not method and not isinstance(fields.get("request"), str):
             raise _missing(line, "request", 0)
-        time = next((fields[name] for name in _TIMES if fields.get(name)), None)
+        time = next((name for name in _TIMES if fields.get(name)), _TIMES[0])
         return _entry(
             line,
             {
                 "remote_addr": fields.get("remote_addr"),
-                "time_iso8601": time,
+                time: fields.get(time) or None,
                 "status": fields.get("status"),
             },
             str(method),

@@ -171,10 +171,10 @@ class Stream:
 
     def _compare(self, block: Block) -> None:
         """Compares the lines with the beginnings of the logs that are still to come."""
-        next_begin = self._pending[0].begin
+        next_begin = self._pending[0].begin - SESSION_GAP_SECONDS
         active = {overlap for overlap in self._overlaps.values() if overlap.is_active}
         for entry, line in zip(block.entries, block.lines, strict=True):
-            if entry.at >= next_begin:
+            if entry.at >= next_begin:  # as in `_next`: first lines may be out of order
                 self._recent[line] = True
             beginning = self._beginning.get(line)
             if beginning or active:
@@ -187,19 +187,22 @@ class Stream:
         """Why a log cannot follow those that were read; empty if it can."""
         if overlap.has_diverged:
             return "it begins with lines of an earlier log, and then differs from it"
-        if repeated or source.begin > self._end:
+        if repeated:
             return ""
-        head = overlap.head()
-        shared = sum(self._recent.get(line) is not None for line in head)
-        span = f"it begins at {time_of(source.begin)}, before the end of the logs before it"
+        shared = sum(self._recent.get(line) is not None for line in set(overlap.head()))
+        order = "before" if source.begin <= self._end else "after"
+        span = (
+            f"it begins at {time_of(source.begin)}, {order} the end of the logs before it at "
+            f"{time_of(self._end)}"
+        )
         if shared > _CHANCE:
             return (
-                f"{span} at {time_of(self._end)}, and holds {shared:,} of their lines, but not as "
-                "they stand there. Give it to an ingest of its own"
+                f"{span}, and holds {shared:,} of their lines, but not as they stand there. "
+                "Give it to an ingest of its own"
             )
         if source.begin < self._end - SESSION_GAP_SECONDS:
             return (
-                f"{span} at {time_of(self._end)}, and does not begin with their last lines. "
+                f"{span}, and does not begin with their last lines. "
                 "Give the logs of each server to an ingest of their own"
             )
         return ""

@@ -1,7 +1,8 @@
 """Damage of the file: how it is found, and how it is kept from becoming worse.
 
 A store that was found damaged is not written to any more, because each write could destroy more: by
-no process, and by none that starts later. The file `<store>-damaged` says so. It names the damaged
+no process, and by none that starts later. It is not read either, so that nothing is told from it as
+if all were well. The file `<store>-damaged` says so. It names the damaged
 file, so that it does not apply to another one that was put in its place; `store check` removes it
 from a sound one.
 """
@@ -24,9 +25,10 @@ from synergy.clock import SystemClock
 from synergy.errors import StorageUnavailable
 
 CHECK_EVERY = 10_000  # steps of SQLite's machine between two readings of the clock
+LOOK_SECONDS = 1.0  # the time between two looks of readers for the mark
 HEADER = 100  # bytes at the beginning of the file
 _MARKED = (
-    "{place} is damaged ({found}): nothing is written to it. launch.py store check shows the "
+    "{place} is damaged ({found}): it is not used any more. launch.py store check shows the "
     "damage, and releases a store that was replaced by a sound one; docs/operations.md says how to "
     "restore a backup"
 )
@@ -34,6 +36,7 @@ _LOG_MAGIC = (0x377F0682, 0x377F0683)
 _ABOUT_A_ROW = re.compile(r"(NULL|NUMERIC|TEXT|BLOB|non-\w+) value in ")
 
 log = logging.getLogger(__name__)
+_clock = SystemClock()
 
 
 class DamageMark:
@@ -42,6 +45,8 @@ class DamageMark:
     def __init__(self, store: Path) -> None:
         self._store = store
         self._path = Path(f"{store}-damaged")
+        self._look_at = 0.0
+        self._is_seen = False
         self._unwritten = ""  # damage that could not be noted: the disk is full, for example
 
     def exists(self) -> bool:
@@ -74,6 +79,15 @@ class DamageMark:
         if is_same:
             raise self.refusal(found)
         self.clear()
+
+    def refuse_reader(self) -> None:
+        """As `refuse`, but looks for the mark once in a while: cheap enough for each read."""
+        now = _clock.monotonic()
+        if now >= self._look_at:
+            self._look_at = now + LOOK_SECONDS
+            self._is_seen = self.exists()
+        if self._is_seen:
+            self.refuse()
 
     def clear(self) -> None:
         """Removes the mark."""

@@ -131,6 +131,8 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[apsw.Connection]:
         """The connection of this thread, which sees the writes of its open batch."""
+        if self.mark is not None:
+            self.mark.refuse_reader()
         with self._turn, self._translating:
             session = self._session()
             session.patience.renew()

@@ -7,8 +7,8 @@ store has a module. The SQL is in `sql/`.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Self
 
@@ -98,7 +98,7 @@ class SqliteStore:
         """Prepares the file, one process at a time; the first one checks it for damage."""
         opening = Gate(path)
         try:
-            with opening.opening():
+            with opening.opening(), _without_remnant(path):
                 database = Database(path)
                 is_first = opening.is_alone()
                 if path.exists():
@@ -167,6 +167,19 @@ def _check_place(path: Path, *, create: bool) -> None:
     elif not path.is_file():
         raise StorageUnavailable(f"there is no store at {path}: `launch.py store init` makes one")
     check_local(path.parent)
+
+
+@contextmanager
+def _without_remnant(path: Path) -> Iterator[None]:
+    """Removes an empty file that a failed creation leaves: it would count as a damaged store."""
+    is_new = not os.path.lexists(path)
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):
+            if is_new and path.stat().st_size == 0:
+                path.unlink()
+        raise
 
 
 def _make_private(path: Path) -> None:

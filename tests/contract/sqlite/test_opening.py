@@ -15,6 +15,7 @@ from synergy.errors import StorageUnavailable
 from synergy.model.unit_of_work import Hint
 from synergy.storage.instants import instant, micros
 from synergy.storage.sqlite import SqliteStore, filesystem, upgrade
+from synergy.storage.sqlite.database import Database
 from synergy.storage.sqlite.writer_gate import Gate, Patience
 from tests.contract.concurrency import in_processes
 from tests.factories import NOW
@@ -31,6 +32,20 @@ def test_opening_without_create_creates_nothing(path: Path) -> None:
     with pytest.raises(StorageUnavailable, match="no store at"):
         SqliteStore.open(path, create=False)
     assert list(path.parent.iterdir()) == []
+
+
+def test_a_creation_that_fails_leaves_no_file_that_counts_as_damaged(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, creates: bool = False) -> None:
+        raise StorageUnavailable("no space is left")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Database, "on_its_own", full)  # the first write would be made there
+        with pytest.raises(StorageUnavailable, match="no space is left"):
+            SqliteStore.open(path)
+    with closing(SqliteStore.open(path)) as store:
+        store.facts.set("a", "1")
 
 
 def test_a_newer_schema_is_refused_and_left_alone(opened: SqliteStore, path: Path) -> None:

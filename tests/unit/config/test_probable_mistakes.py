@@ -42,6 +42,7 @@ AGAIN = "declared in line {} already, and only the last entry counts: rename one
         ["import names", f"process_context = {{'p': P, names.D: {daemon('d')},", " 'd': P}"],
         ["process_context = {'p': P} | {", f"'d': {daemon('d')},", "'d': P}"],
         ["D = P", "process_context = {'p': P, 'd': D,", "'d': D}"],
+        ["made = lambda: P", "process_context = {'d': made(),", "'d': made()}"],
     ],
 )
 def test_a_process_that_is_declared_twice_is_a_mistake(project: Path, lines: list[str]) -> None:
