@@ -181,6 +181,25 @@ def test_an_event_that_started_a_run_names_it_and_a_late_one_is_explained(agents
     assert effects(why)["late"] == last
 
 
+@pytest.mark.parametrize(
+    "trigger", [{"event": {"type": "FILE", "resource": "/in", "life": "1h"}}, {"partition": "/in"}]
+)
+def test_an_event_after_the_end_or_the_last_run_is_explained(agents, reads, member, trigger):
+    kind = "FILE" if "event" in trigger else "PARTITION"
+    agents.add("once", trigger=trigger, max_runs=1)
+    agents.add("short", trigger=trigger, end="2026-03-10T12:00:30Z")
+    agents.event(kind, "/in", NOW, "first")
+    member.rest()
+    agents.advance(member, 60)
+    agents.event(kind, "/in", NOW + MINUTE, "second")
+    member.rest()
+    assert len(agents.runs("once")) == len(agents.runs("short")) == 1
+    after = "nothing: it came after the end of the schedule, 2026-03-10T12:00:30Z"
+    assert effects(reads.why("once"))["second"] == "nothing: max_runs: all runs are made"
+    assert effects(reads.why("short"))["second"] == after
+    assert "counts in run" in effects(reads.why("once"))["first"]
+
+
 def test_an_event_that_no_agent_has_processed_is_told(agents, reads, member):
     agents.add("fresh", dependencies=BOTH)
     agents.event("FILE", "/in/a", NOW + SECOND, "new")
