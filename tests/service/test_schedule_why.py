@@ -79,6 +79,9 @@ def test_a_process_that_is_off_or_gone_is_named(agents, reads, member):
     assert helps(why, WhyKind.SWITCHED_OFF) == ["launch.py process on Report"]
     del agents.deployment.processes["Report"]
     assert "no free-run process" in texts(reads.why("report"), WhyKind.SWITCHED_OFF)[0]
+    assert helps(reads.why("report"), WhyKind.SWITCHED_OFF) == [
+        "launch.py schedule edit report FILE"
+    ]
 
 
 def test_a_definition_that_cannot_be_read_is_explained(agents, reads, member):
