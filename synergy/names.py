@@ -61,8 +61,13 @@ def reload_request(box: str) -> str:
 
 
 def reload_answer(box: str) -> str:
-    """The fact that holds what became of the newest request to take over the context."""
+    """The fact that holds what became of the newest context that was taken over on a box."""
     return f"reloaded/{box}"
+
+
+def reload_reply(box: str) -> str:
+    """The fact that holds the newest answer that took nothing over: a dry run, or mistakes."""
+    return f"reload-reply/{box}"
 
 
 def agent_counters(member: int) -> str:

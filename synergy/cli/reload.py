@@ -24,6 +24,8 @@ LOOK_SECONDS = 0.25  # the time between two looks whether there is an answer
 SCHEDULES_SECONDS = 15.0  # how long an agent may take to create new schedules
 ANSWER_SECONDS = 60.0  # how long a supervisor may take to read the context
 
+_KINDS = ("added", "removed", "changed")  # what becomes of the declaration of a schedule
+
 VERBS = Verbs()
 add = VERBS.add_to
 
@@ -58,7 +60,23 @@ def run_reload(arguments: argparse.Namespace) -> int:
         new = (answer.changes or {}).get("schedules_added")
         if new and not arguments.dry_run:
             wait.for_schedules(new)
+        _warn_of_kept(project, store, answer)
     return _show(arguments, project, answer)
+
+
+def _warn_of_kept(project: Project, store: Store, answer: Answer) -> None:
+    """Warns of schedules whose declaration changes, but not they, because of an edit by hand."""
+    from synergy.commands.schedule_sync import SYNC, kept_by_hand
+
+    changes = answer.changes or {}
+    names = [name for kind in _KINDS for name in changes.get(f"schedules_{kind}", ())]
+    if not names or project.settings.schedules_update == SYNC:
+        return
+    for name in kept_by_hand(store, names):
+        output.warn(
+            f"schedule {name} stays as it was made by hand: launch.py schedule show {name}; "
+            "SYNERGY_SCHEDULES_UPDATE=sync takes the declarations"
+        )
 
 
 class _Wait:
@@ -152,7 +170,7 @@ def _lines(changes: Mapping[str, Any], verb: str) -> Iterator[str]:
         yield f"{name} {verb} changed: {', '.join(fields)}"
     for name in changes["trees"]:
         yield f"tree {name} {verb} added, removed or changed"
-    for kind in ("added", "removed", "changed"):
+    for kind in _KINDS:
         for name in changes[f"schedules_{kind}"]:
             yield f"schedule {name} {verb} {kind}"
     if changes["restarted"]:

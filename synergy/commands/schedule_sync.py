@@ -8,7 +8,7 @@ it is declared again. A schedule that an operator disabled stays disabled.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -45,6 +45,21 @@ def sync_declared(store: Store, deployment: Deployment, policy: str, now: dateti
     """Synchronizes once; returns the changes in words. Rows that others change are left."""
     sync = _Sync(store, deployment, policy, now)
     return [*sync.declare(), *sync.retire()]
+
+
+def kept_by_hand(store: Store, names: Sequence[str]) -> list[str]:
+    """The schedules among these that are not as `context.py` last made them, by name.
+
+    Unless the policy is `sync`, a change of their declaration has no effect.
+    """
+    return sorted(found.name for found in store.schedules.get(names) if _is_edited(store, found))
+
+
+def _is_edited(store: Store, present: Schedule) -> bool:
+    """Whether the definition differs from the last one of this module."""
+    versions = store.schedules.versions(present.name)  # newest first
+    ours = next((version for version in versions if version.who == WHO), None)
+    return ours is None or ours.definition != present.definition
 
 
 class _Sync:
@@ -120,13 +135,7 @@ class _Sync:
         return self._write(begins, event, "as declared")
 
     def _may_follow(self, present: Schedule) -> bool:
-        return self._policy == SYNC or not self._is_edited(present)
-
-    def _is_edited(self, present: Schedule) -> bool:
-        """Whether the definition differs from the last one of this module."""
-        versions = self._store.schedules.versions(present.name)  # newest first
-        ours = next((version for version in versions if version.who == WHO), None)
-        return ours is None or ours.definition != present.definition
+        return self._policy == SYNC or not _is_edited(self._store, present)
 
     def _why_retired(self, schedule: Schedule) -> str:
         if schedule.process is not None and schedule.process not in self._programs:

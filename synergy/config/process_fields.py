@@ -148,6 +148,7 @@ def _check_item(
 ) -> None:
     known = (*provided, *defaults)
     try:
+        item.check_text(defaults)
         item.check_option(defaults, options)
     except InvalidValue as error:
         fields.mistake("command", str(error))

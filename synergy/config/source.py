@@ -1,6 +1,7 @@
 """Runs Python files that define values: settings and context.
 
-They are executed, not imported, so that a check always reads the current text.
+They are executed, not imported, so that a check always reads the current text. What they print goes
+to standard error: standard output is that of the command, which may be JSON.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import importlib
 import sys
 import traceback
 from collections.abc import Iterable
+from contextlib import redirect_stdout
 from pathlib import Path
 from types import ModuleType
 
@@ -26,7 +28,8 @@ def run_file(path: Path, project: Path, findings: Findings) -> dict[str, object]
     text = b""
     try:
         text = path.read_bytes()
-        exec(compile(text, str(path), "exec", dont_inherit=True), module.__dict__)
+        with redirect_stdout(sys.stderr):
+            exec(compile(text, str(path), "exec", dont_inherit=True), module.__dict__)
     except SyntaxError as error:
         there = shown(Path(error.filename or path), project)
         findings.mistake(f"{there} line {error.lineno}", f"{type(error).__name__}: {error.msg}")

@@ -73,6 +73,15 @@ class Item:
                 f"option: declare {name}=argument(..., allow_option=True) if that is meant"
             )
 
+    def check_text(self, values: Mapping[str, object]) -> None:
+        """Raises InvalidValue for a value with NUL, at which the system ends an argument."""
+        for part in self.parts:
+            if isinstance(part, Placeholder) and "\0" in str(values.get(part.name, "")):
+                raise InvalidValue(
+                    f"the value of ${{{part.name}}} has a NUL character, which no command can get: "
+                    "give it without"
+                )
+
 
 @lru_cache(1_000)
 def parse_item(text: str) -> Item:
@@ -92,9 +101,14 @@ def parse_item(text: str) -> Item:
     return Item(tuple(part for part in parts if part))
 
 
-def check_options(
+def check_values(
     command: Collection[str], values: Mapping[str, object], allowed: Collection[str]
 ) -> None:
-    """Raises InvalidValue for a value that is not `allowed` to make an item an option."""
+    """Raises InvalidValue for a value that a command cannot get, or that makes an item an option.
+
+    The names in `allowed` may do so.
+    """
     for text in command:
-        parse_item(text).check_option(values, allowed)
+        item = parse_item(text)
+        item.check_text(values)
+        item.check_option(values, allowed)

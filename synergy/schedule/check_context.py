@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from synergy.errors import InvalidValue
-from synergy.model.command_template import check_options
+from synergy.model.command_template import check_values
 from synergy.model.process import FreerunProcess, ManagedProcess, Process
 from synergy.schedule.format.field_reader import Location
 from synergy.schedule.format.literals import suggestion
@@ -53,12 +53,12 @@ class Known:
     def check_arguments(
         self, name: str, arguments: Mapping[str, object], location: Location
     ) -> None:
-        """Records a mistake if an argument would be an option of the process's command."""
+        """Records a mistake if the process's command could not get an argument, or as an option."""
         process = self.processes.get(name) if self.processes else None
         if isinstance(process, FreerunProcess) and process.command is not None:
             given = {key: arguments[key] for key in process.arguments if key in arguments}
             try:
-                check_options(process.command, given, process.option_arguments)
+                check_values(process.command, given, process.option_arguments)
             except InvalidValue as error:
                 location.mistake(str(error))
 

@@ -2,6 +2,9 @@
 
 A request names itself, so that its answer is known, and says whether it only asks what would
 change. It holds no part of the context: the supervisor reads `context.py` itself.
+
+An answer that takes nothing over has a fact of its own. Else it would replace the one that tells
+the next supervisor that a takeover is not over.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from synergy.names import reload_answer, reload_request
+from synergy.names import reload_answer, reload_reply, reload_request
 from synergy.storage.protocol import Facts
 
 
@@ -48,8 +51,11 @@ def ask(facts: Facts, box: str, *, dry_run: bool) -> Request:
 
 def answer_to(facts: Facts, box: str, request: Request) -> Answer | None:
     """The answer to a request; None if there is none, or a later request was answered since."""
-    found = json.loads(facts.get(reload_answer(box)) or "{}")
-    return Answer(**found) if found.get("id") == request.id else None
+    for fact in (reload_answer(box), reload_reply(box)):
+        found = json.loads(facts.get(fact) or "{}")
+        if found.get("id") == request.id:
+            return Answer(**found)
+    return None
 
 
 class Requests:
@@ -79,5 +85,9 @@ class Requests:
         return Request(**json.loads(text))
 
     def answer(self, answer: Answer) -> None:
-        """Stores an answer, in place of the one before."""
+        """Stores what a takeover has come to, in place of the answer before."""
         self._facts.set(reload_answer(self._box), json.dumps(asdict(answer)))
+
+    def reply(self, answer: Answer) -> None:
+        """Stores an answer that takes nothing over."""
+        self._facts.set(reload_reply(self._box), json.dumps(asdict(answer)))

@@ -43,10 +43,13 @@ class Takeover:
 
     def resume(self, adopted: Collection[Slot]) -> None:
         """Restarts what an interrupted reload was to restart, if it was adopted as it was."""
-        changes = {} if self._under_way is None else self._under_way.changes or {}
-        names = self.deployment.processes.keys() & changes.get("restarted", ())
-        slots = {slot for slot in adopted if slot.process in names}
+        slots = {slot for slot in adopted if slot.process in self._unfinished()}
         self._rollout.add(restarting(self.deployment, slots))
+
+    def _unfinished(self) -> frozenset[str]:
+        """The processes that the takeover under way restarts, and that there still are."""
+        changes = {} if self._under_way is None else self._under_way.changes or {}
+        return frozenset(changes.get("restarted", ())) & self.deployment.processes.keys()
 
     def abandon(self) -> None:
         """Forgets what is under way, because the supervisor stops."""
@@ -61,11 +64,13 @@ class Takeover:
         try:
             new = self._config.read_again()
         except ConfigurationError as error:
-            self._requests.answer(Answer(request.id, error.mistakes))
+            self._requests.reply(Answer(request.id, error.mistakes))
             return False
         changes = asdict(compare(self.deployment, new, self._config.box))
+        unfinished = self._unfinished() & new.processes.keys()
+        changes["restarted"] = sorted({*changes["restarted"], *unfinished})
         if request.dry_run:
-            self._requests.answer(Answer(request.id, changes=changes))
+            self._requests.reply(Answer(request.id, changes=changes))
             return False
         self._rollout.add(ending(self.deployment, new, self._config.box))
         self.deployment = new

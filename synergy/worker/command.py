@@ -35,7 +35,7 @@ from pathlib import Path
 from typing import IO
 
 from synergy.errors import InvalidValue
-from synergy.model.command_template import check_options, parse_item
+from synergy.model.command_template import check_values, parse_item
 from synergy.model.process import FreerunProcess, WorkingProcess
 from synergy.runtime.masking import mask
 from synergy.worker.base import Worker
@@ -140,7 +140,7 @@ def command_line(task: Task, home: Path) -> list[str]:
     """The command with the unit's values inserted.
 
     Arguments of a run that the entry of the process does not name are left out. Raises
-    CommandFailed for a value that would be an option of the program, unless it may be one.
+    CommandFailed for a value with NUL, or that would be an option of the program and may not.
     """
     process, unit, arguments = task.process, task.unit, task.arguments
     values: dict[str, object] = {
@@ -154,7 +154,7 @@ def command_line(task: Task, home: Path) -> list[str]:
         values["run"] = unit.id
     assert process.command is not None
     try:
-        check_options(process.command, values, process.option_arguments)
+        check_values(process.command, values, process.option_arguments)
     except InvalidValue as error:
         raise CommandFailed(str(error)) from None
     return [parse_item(item).fill(values) for item in process.command]

@@ -93,6 +93,18 @@ def test_schedules_that_no_agent_creates_are_named(commands, deployed, supervise
     assert "no agent has created nightly yet" in commands.err
 
 
+@pytest.mark.parametrize("options", [["--dry-run"], []])
+def test_a_schedule_that_its_declaration_does_not_reach_is_named(
+    commands, deployed, supervised, file, options
+):
+    commands.ok("schedule", "add", file("{name: nightly, target: 'sqs:x', cron: 0 2 * * *}"))
+    declared = replace(deployed.deployment, schedules={"nightly": {}})
+    changes = asdict(compare(declared, deployed.deployment, BOX))
+    supervised(lambda requests, request: requests.answer(Answer(request.id, changes=changes)))
+    assert "schedule nightly" in commands.ok("reload", *options)
+    assert "schedule nightly stays as it was made by hand" in commands.err
+
+
 def test_a_process_that_does_not_run_is_a_failure(commands, deployed, supervised):
     changes = asdict(compare(deployed.deployment, deployed.deployment, BOX))
     supervised(

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from synergy.commands.schedule_sync import NO_LONGER_DECLARED, WHO, sync_declared
+from synergy.commands.schedule_sync import NO_LONGER_DECLARED, WHO, kept_by_hand, sync_declared
 from synergy.commands.schedules import ScheduleCommands
 from synergy.model.process import Deployment
 from synergy.model.schedule import Origin, RunState, ScheduleChange
@@ -227,3 +227,12 @@ def test_a_thousand_schedules_are_declared_in_one_step(deployed):
     assert deployed.agents.store.schedules.count() == 1200
     assert len(deployed.sync(many[0])) == 1199
     assert sum(s.is_enabled for s in deployed.agents.store.schedules.find(2000)[0]) == 1
+
+
+def test_only_what_was_made_by_hand_is_kept(deployed):
+    deployed.sync(NOON, REPORT)
+    deployed.actions.create({**NOON, "name": "mine"}, OPERATOR, NOW)
+    names = ["noon", "report", "mine", "missing"]
+    assert kept_by_hand(deployed.agents.store, names) == ["mine"]
+    deployed.actions.replace("noon", {**NOON, "trigger": "every 60"}, OPERATOR, deployed.now)
+    assert kept_by_hand(deployed.agents.store, names) == ["mine", "noon"]

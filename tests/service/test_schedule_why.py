@@ -79,6 +79,9 @@ def test_a_process_that_is_off_or_gone_is_named(agents, reads, member):
     assert helps(why, WhyKind.SWITCHED_OFF) == ["launch.py process on Report"]
     del agents.deployment.processes["Report"]
     assert "no free-run process" in texts(reads.why("report"), WhyKind.SWITCHED_OFF)[0]
+    assert helps(reads.why("report"), WhyKind.SWITCHED_OFF) == [
+        "launch.py schedule edit report FILE"
+    ]
 
 
 def test_a_definition_that_cannot_be_read_is_explained(agents, reads, member):
@@ -179,6 +182,25 @@ def test_an_event_that_started_a_run_names_it_and_a_late_one_is_explained(agents
     assert effects(why)["file"] == f"counts in run {run.id}, which is processed"
     last = "nothing: its timestamp is not later than the last execution, 2026-03-10T12:01:00Z"
     assert effects(why)["late"] == last
+
+
+@pytest.mark.parametrize(
+    "trigger", [{"event": {"type": "FILE", "resource": "/in", "life": "1h"}}, {"partition": "/in"}]
+)
+def test_an_event_after_the_end_or_the_last_run_is_explained(agents, reads, member, trigger):
+    kind = "FILE" if "event" in trigger else "PARTITION"
+    agents.add("once", trigger=trigger, max_runs=1)
+    agents.add("short", trigger=trigger, end="2026-03-10T12:00:30Z")
+    agents.event(kind, "/in", NOW, "first")
+    member.rest()
+    agents.advance(member, 60)
+    agents.event(kind, "/in", NOW + MINUTE, "second")
+    member.rest()
+    assert len(agents.runs("once")) == len(agents.runs("short")) == 1
+    after = "nothing: it came after the end of the schedule, 2026-03-10T12:00:30Z"
+    assert effects(reads.why("once"))["second"] == "nothing: max_runs: all runs are made"
+    assert effects(reads.why("short"))["second"] == after
+    assert "counts in run" in effects(reads.why("once"))["first"]
 
 
 def test_an_event_that_no_agent_has_processed_is_told(agents, reads, member):

@@ -10,6 +10,7 @@ from prometheus_client import generate_latest
 
 from synergy.model.box import SILENT_AFTER, ObservedProcess
 from synergy.model.unit_of_work import Hint, UnitChange, UnitOfWork, UnitState
+from synergy.queries.health.findings import Trouble
 from synergy.queries.health.staffing import LIMIT, Unserved, unserved
 from synergy.queries.metrics.deployment import DeploymentMetrics
 from synergy.queries.reads import Reads
@@ -233,3 +234,22 @@ def test_a_limit_can_be_given():
         system.store, system.deployment, system.clock.now(), limit=timedelta(seconds=10)
     )
     assert found.process == "Hour"
+
+
+def test_runs_that_wait_for_a_process_that_is_gone_are_reported(agents):
+    member = agents.member()
+    agents.add("report", process="Report", trigger="every 600")
+    agents.advance(member, 600)
+    (run,) = agents.runs("report")
+    del agents.deployment.processes["Report"]
+
+    assert unserved(agents.store, agents.deployment, agents.clock.now()) == []
+    agents.clock.advance(LIMIT.total_seconds())
+    (found,) = unserved(agents.store, agents.deployment, agents.clock.now())
+
+    assert (found.process, found.waiting, found.unit) == ("Report", 1, run.id)
+    assert found.reason == "context.py has no such process any more"
+    assert commands(found) == [f"launch.py unit cancel {run.id}"]
+    reads = Reads(agents.store, agents.bus, agents.deployment, agents.clock)
+    (finding,) = [one for one in reads.verdict().findings if one.kind is Trouble.NOT_SERVED]
+    assert finding.text.endswith("of Report: context.py has no such process any more")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from synergy.errors import InvalidValue
-from synergy.model.command_template import Placeholder, check_options, parse_item
+from synergy.model.command_template import Placeholder, check_values, parse_item
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,16 @@ def test_the_value_that_makes_an_item_an_option_is_named(text, name):
     values = {"dash": "-o/etc/passwd", "empty": "", "word": "x", "number": -1}
     assert parse_item(text).option_from(values) == name
     if name is not None:
-        check_options([text], values, [name])
+        check_values([text], values, [name])
         with pytest.raises(InvalidValue, match="allow_option=True") as refused:
-            check_options(["run", text], values, ["word"])
+            check_values(["run", text], values, ["word"])
         assert "passwd" not in str(refused.value)
+
+
+def test_a_value_that_no_command_can_get_is_refused_by_its_name():
+    with pytest.raises(
+        InvalidValue, match=r"^the value of \$\{day\} has a NUL character"
+    ) as refused:
+        check_values(["run", "--day=${day}"], {"day": "mon\0secret"}, ["day"])
+    assert "secret" not in str(refused.value)
+    check_values(["run", "${other}"], {"day": "\0", "other": "x"}, [])

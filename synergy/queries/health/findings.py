@@ -125,7 +125,7 @@ def findings(facts: Situation, late: Sequence[ProcessPeriods], now: datetime) ->
         yield from (_down(one) for one in facts.down if one.is_backing_off is is_backing_off)
     yield from map(_off, facts.off)
     for some in facts.unserved:
-        first = First(some.process, path=api_path("processes", some.process))
+        first = First(some.process, unit=some.unit, path=some.path)
         text = f"no worker takes {counted(some.waiting, 'unit')} of {some.process}: {some.reason}"
         yield Finding(Trouble.NOT_SERVED, some.waiting, some.since, first, text, some.helps)
     for stuck in facts.stuck:

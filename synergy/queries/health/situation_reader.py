@@ -174,11 +174,13 @@ class SituationReader:
     # Units that wait
 
     def _unserved(self) -> Iterator[Unserved]:
-        """The processes without workers that are switched on; the others are `SwitchedOff`."""
-        processes = self._deployment.processes
+        """The processes without workers that are on, or gone; the others are `SwitchedOff`."""
         for one in unserved(self._store, self._deployment, self._now, UNSERVED):
-            process = processes[one.process]
-            if self._is_on(process) and not self._is_off_on_all_boxes(process):
+            process = self._deployment.processes.get(one.process)
+            is_off = process is not None and (
+                not self._is_on(process) or self._is_off_on_all_boxes(process)
+            )
+            if not is_off:
                 yield one
 
     def _switched_on_units(self) -> list[UnitOfWork]:

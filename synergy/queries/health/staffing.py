@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -13,7 +13,7 @@ from synergy.model.process import Deployment, WorkingProcess
 from synergy.model.switches import is_switched_on
 from synergy.model.unit_of_work import UnitOfWork, UnitState
 from synergy.queries.timetable import remedies
-from synergy.queries.timetable.remedies import Remedy
+from synergy.queries.timetable.remedies import Remedy, api_path
 from synergy.runtime import identity
 from synergy.storage.protocol import StoreView
 
@@ -41,7 +41,7 @@ class Unserved:
     """A process with `waiting` units; no worker has taken a unit of the process since `since`.
 
     `busy` are the units that its workers are busy with; none if no worker runs, or if the running
-    ones take nothing.
+    ones take nothing. `unit` is the first that waits, if the context has no such process.
     """
 
     process: str
@@ -50,6 +50,12 @@ class Unserved:
     busy: tuple[str, ...]
     reason: str
     helps: tuple[Remedy, ...]
+    unit: str = ""
+
+    @property
+    def path(self) -> str:
+        """The path in the API of what there is to look at."""
+        return api_path("units", self.unit) if self.unit else api_path("processes", self.process)
 
 
 class Staff:
@@ -131,7 +137,26 @@ def unserved(
             help_ = serving.helps if is_on else (remedies.switch_on(name), *serving.helps)
             busy = tuple(unit.id for unit in serving.busy)
             found.append(Unserved(name, len(wait), since, busy, reason, help_))
-    return found
+    gone = waiting.keys() - deployment.processes.keys()
+    return [*found, *_gone(store, {name: waiting[name] for name in sorted(gone)}, now - limit)]
+
+
+def _gone(
+    store: StoreView, waiting: Mapping[str, Sequence[UnitOfWork]], before: datetime
+) -> Iterator[Unserved]:
+    """The processes that were taken out of the context while runs of them waited."""
+    for name, units in waiting.items():
+        launched = {run.id for run in store.runs.get([unit.id for unit in units])}
+        wait = sorted((unit for unit in units if unit.id in launched), key=_created)
+        if wait and wait[0].created_at <= before:
+            helps = tuple(remedies.cancel(unit.id, unit.timeperiod) for unit in wait[:NAMED])
+            reason = "context.py has no such process any more"
+            first = wait[0]
+            yield Unserved(name, len(wait), first.created_at, (), reason, helps, first.id)
+
+
+def _created(unit: UnitOfWork) -> datetime:
+    return unit.created_at
 
 
 def _waiting(units: Sequence[UnitOfWork], now: datetime) -> Mapping[str, list[UnitOfWork]]:

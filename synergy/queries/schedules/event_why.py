@@ -13,6 +13,7 @@ from synergy.queries.schedules.views import LegView
 from synergy.schedule.definition import Definition, EventTrigger, Leaf, Partition, leaves
 from synergy.schedule.format.literals import spelled_instant
 from synergy.schedule.progress import event_lifetime
+from synergy.schedule.progress.due_times import is_spent
 from synergy.schedule.progress.event_keys import event_keys, key_of
 from synergy.schedule.progress.state import ProgressState
 from synergy.storage.protocol import StoreView
@@ -46,7 +47,6 @@ class EventEffects:
         progress: ProgressState | None,
         legs: Sequence[LegView],
     ) -> None:
-        self._store = store
         self._progress = progress
         self._definition = definition
         self._listening = {
@@ -58,13 +58,15 @@ class EventEffects:
         self._legs = {leg.path: leg for leg in legs}
         self._decided = int(store.facts.get(DECIDED_EVENT) or 0)
         self._runs, _ = store.runs.find(schedule.name, limit=RUNS)
+        self._events = store.events.find(SEARCHED)[0] if self._types else []
+        caused = frozenset[str]().union(*map(causes, self._runs))
+        self._last = max((event.seq for event in self._events if event.id in caused), default=0)
 
     def newest(self) -> tuple[EventEffect, ...]:
         """The newest events of the types that the trigger listens to, newest first."""
         if not self._types:
             return ()
-        events, _ = self._store.events.find(SEARCHED)
-        return tuple(map(self._of, [e for e in events if e.type in self._types][:SHOWN]))
+        return tuple(map(self._of, [e for e in self._events if e.type in self._types][:SHOWN]))
 
     def _of(self, event: Event) -> EventEffect:
         run = next((run for run in self._runs if event.id in causes(run)), None)
@@ -95,6 +97,11 @@ class EventEffects:
 
     def _counted(self, event: Event, concerned: Mapping[str, Leaf], progress: ProgressState) -> str:
         """The effect of an event that an agent has processed, and that started no run."""
+        end = self._definition.end
+        if end is not None and event.at > end:
+            return f"nothing: it came after the end of the schedule, {_at(end)}"
+        if is_spent(self._definition, progress) and event.seq > self._last:
+            return "nothing: max_runs: all runs are made"
         last = progress.last_execution
         is_by_lifetimes = event_lifetime.has_lifetimes_only(self._definition.trigger)
         if is_by_lifetimes and last is not None and event.timestamp <= last:

@@ -127,7 +127,9 @@ class WhySchedule:
             yield WhyCause(WhyKind.INVALID, f"it cannot be read: {mistake}", None, helps)
         process = self._schedule.process
         if process is not None and (why := self._why_off(process)):
-            yield WhyCause(WhyKind.SWITCHED_OFF, why, None, (remedies.switch_on(process),))
+            is_gone = process not in self._deployment.freerun()
+            helps = (remedies.edit_schedule(name),) if is_gone else (remedies.switch_on(process),)
+            yield WhyCause(WhyKind.SWITCHED_OFF, why, None, helps)
         if not is_lease_led(self._store, DECIDER):
             text = "no agent is at work, so nothing is triggered or sent"
             yield WhyCause(WhyKind.NO_AGENT, text, None, remedies.SUPERVISE)

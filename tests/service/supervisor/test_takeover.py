@@ -202,6 +202,31 @@ def test_the_successor_of_a_supervisor_that_was_killed_restarts_the_rest(home, d
     assert context.pid("W") not in (None, before)
 
 
+@pytest.mark.parametrize("asks", ["nothing", "a dry run", "mistakes", "the same context"])
+def test_what_is_asked_meanwhile_does_not_make_the_successor_forget_the_rest(home, drive, asks):
+    context = Context(home, drive, {"A": SLEEPS, "W": WORKS}, working=["W"])
+    before = context.pid("W")
+    new = context.deployment("A", "W", W={"x": 1})
+    request = context.ask(new)
+    context.driver.until_state("finishing", "W")
+
+    if asks == "a dry run":
+        assert context.answer(context.ask(new, dry_run=True)).is_done
+    elif asks == "mistakes":
+        assert context.answer(context.ask(ConfigurationError(["this"]))).mistakes == ["this"]
+    elif asks == "the same context":
+        request = context.ask(new)
+    assert not context.answer(request).is_done  # who waits for it goes on waiting
+
+    later = drive(replace(context.driver.config, deployment=new))
+    context.driver.supervisor.close()
+    context.driver = later
+    later.until_state("finishing", "W")
+    os.kill(before, signal.SIGUSR2)
+    context.until_done(request)
+    assert context.pid("W") not in (None, before)
+
+
 def test_a_store_that_is_lost_during_the_takeover_loses_nothing(home, drive):
     context = Context(home, drive, {"A": SLEEPS})
     context.programs["B"] = SLEEPS

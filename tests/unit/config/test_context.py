@@ -176,3 +176,11 @@ def test_also_reads_is_loaded_in_order(project: Path) -> None:
 def test_a_process_may_skip_failed_periods(project: Path) -> None:
     one(project, managed("p", "hourly", on_failure="skip"))
     assert process(project).on_failure is OnFailure.SKIP
+
+
+def test_what_a_context_prints_is_not_the_output_of_a_command(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(project, {"a": daemon("a")}, {}, 'print("a remark")\n')
+    assert "a" in load(project).processes
+    assert capsys.readouterr() == ("", "a remark\n")
