@@ -9,6 +9,7 @@ import socket
 import stat
 import struct
 import urllib.request
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -174,10 +175,22 @@ def test_a_socket_that_is_not_connected_yet_is_not_the_other_end(tmp_path, monke
     assert Peer(("127.0.0.1", 50000), ("127.0.0.1", 5000), LINE).user is None
 
 
+def socket_with_a_port_of_its_own() -> socket.socket:
+    """A socket whose port the kernel gives to no other process: it is below those for clients."""
+    made = socket.socket()
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    for port in range(20_000, 32_000):
+        with suppress(OSError):
+            made.bind(("127.0.0.1", port))
+            return made
+    raise AssertionError("no port is free")
+
+
 def test_a_port_that_another_process_took_over_does_not_name_the_sender():
     """A user sends a request, resets the connection, and waits for another user to get its port."""
     with socket.create_server(("127.0.0.1", 0)) as server:
-        first = socket.create_connection(server.getsockname())
+        first = socket_with_a_port_of_its_own()
+        first.connect(server.getsockname())
         ends = first.getsockname(), server.getsockname()
         with server.accept()[0] as reset:
             first.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
