@@ -129,8 +129,12 @@ def receiving(
 def answers(
     status: str = "200 OK", body: bytes = b"", *headers: str
 ) -> Callable[[socket.socket, Receiver], None]:
-    """Sends a complete answer and closes the connection."""
-    lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *headers, "", ""]
+    """Sends a complete answer, which says that the connection is closed, and closes it.
+
+    Without that word, the next request may be sent over it just as it ends, and fail.
+    """
+    always = f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", "Connection: close"
+    lines = [*always, *headers, "", ""]
 
     def behave(wire: socket.socket, _: Receiver) -> None:
         wire.sendall("\r\n".join(lines).encode() + body)
