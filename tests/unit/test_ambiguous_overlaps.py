@@ -38,3 +38,16 @@ def test_a_log_that_holds_all_of_one_that_begins_earlier_is_left_out(tmp_path: P
     assert "after the end of the logs before it" in (found := site.ingest(part, whole).problems[0])
     assert "holds 6 of their lines" in found
     assert entries(site) == 6
+
+
+def test_a_log_that_begins_with_one_log_and_holds_another_is_left_out(tmp_path: Path) -> None:
+    """Lines are out of order, so its middle is read before its beginning."""
+    lines = [a_line(n) for n in (50, 51, 52, 53, 40, 41, 42, 43, 44, 45, 59)]
+    begin = a_log(tmp_path, "begin", lines[:4])
+    middle = a_log(tmp_path, "middle", lines[4:10])
+    whole = a_log(tmp_path, "whole", lines)
+    site = LogSite()
+    (problem,) = site.ingest(begin, middle, whole).problems
+    assert "whole was left out" in problem
+    assert "holds 6 of their lines" in problem
+    assert entries(site) == 10

@@ -64,11 +64,11 @@ class Overlap:
         is_same = count == seen and self._at(count) is None
         return 0 if is_uniform and not is_same else count
 
-    def head(self) -> list[bytes]:
-        """The first lines of the log, as far as they are known."""
-        if not self._dropped:
-            self._at(HEAD - 1)
-        return self._head[:HEAD]
+    def after(self, count: int) -> list[bytes]:
+        """At most `HEAD` lines of the log after its first ones, as far as they are known."""
+        start = max(count, self._dropped)
+        self._at(start + HEAD - 1)
+        return self._head[start - self._dropped :][:HEAD]
 
     def _commit(self, count: int) -> None:
         self._matching = [count]

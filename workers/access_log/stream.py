@@ -187,9 +187,8 @@ class Stream:
         """Why a log cannot follow those that were read; empty if it can."""
         if overlap.has_diverged:
             return "it begins with lines of an earlier log, and then differs from it"
-        if repeated:
-            return ""
-        shared = sum(self._recent.get(line) is not None for line in set(overlap.head()))
+        own = set(overlap.after(repeated))
+        shared = sum(self._recent.get(line) is not None for line in own)
         order = "before" if source.begin <= self._end else "after"
         span = (
             f"it begins at {time_of(source.begin)}, {order} the end of the logs before it at "
@@ -200,7 +199,7 @@ class Stream:
                 f"{span}, and holds {shared:,} of their lines, but not as they stand there. "
                 "Give it to an ingest of its own"
             )
-        if source.begin < self._end - SESSION_GAP_SECONDS:
+        if not repeated and source.begin < self._end - SESSION_GAP_SECONDS:
             return (
                 f"{span}, and does not begin with their last lines. "
                 "Give the logs of each server to an ingest of their own"
