@@ -54,31 +54,25 @@ class DamageMark:
         return bool(self._unwritten) or os.path.lexists(self._path)
 
     def note(self, found: str) -> None:
-        """Marks the store, unless it is marked already."""
+        """Marks this file, unless it is marked already; replaces the mark of another file."""
         text = orjson.dumps({"file": self._identity(), "found": found})
-        if self.exists():
+        if self._unwritten or self._noted():
             return
         try:
             file = private_files.open_file(self._path, os.O_WRONLY | os.O_CREAT)
             with os.fdopen(file, "wb") as opened:
                 opened.write(text)
+                opened.truncate()
         except OSError:
             self._unwritten = found
 
     def refuse(self) -> None:
         """Raises StorageUnavailable if this file was found damaged; forgets another one."""
-        if self._unwritten:
-            raise self.refusal(self._unwritten)
-        try:
-            stored = orjson.loads(self._path.read_bytes())
-            is_same, found = stored["file"] == self._identity(), str(stored["found"])
-        except FileNotFoundError:
-            return
-        except (OSError, LookupError, TypeError, ValueError):
-            is_same, found = True, f"{self._path} says so"
-        if is_same:
+        found = self._unwritten or self._noted()
+        if found:
             raise self.refusal(found)
-        self.clear()
+        if found is not None:
+            self.clear()
 
     def refuse_reader(self) -> None:
         """As `refuse`, but looks for the mark once in a while: cheap enough for each read."""
@@ -96,6 +90,16 @@ class DamageMark:
     def refusal(self, found: str) -> StorageUnavailable:
         """The error for a damaged store."""
         return StorageUnavailable(_MARKED.format(place=self._store, found=found))
+
+    def _noted(self) -> str | None:
+        """The damage that the mark names; "" if it is of another file, None without a mark."""
+        try:
+            stored = orjson.loads(self._path.read_bytes())
+            return str(stored["found"]) if stored["file"] == self._identity() else ""
+        except FileNotFoundError:
+            return None
+        except (OSError, LookupError, TypeError, ValueError):
+            return f"{self._path} says so"
 
     def _identity(self) -> list[object]:
         """The file's number and a digest of its header."""

@@ -157,6 +157,33 @@ def test_a_file_in_the_place_of_a_damaged_one_is_used(closed: Path) -> None:
         store.facts.set("a", "1")
 
 
+def test_a_damaged_file_in_the_place_of_a_damaged_one_is_marked_too(closed: Path) -> None:
+    backup = closed.with_name("backup.db")
+    backup.write_bytes(closed.read_bytes())
+    of_index(backup)
+    of_page(closed)
+    with pytest.raises(StorageUnavailable, match="is damaged"):
+        SqliteStore.open(closed)
+    backup.rename(closed)
+    found = checked(closed)
+    assert not found.is_sound
+    with pytest.raises(StorageUnavailable) as refused:
+        DamageMark(closed).refuse()
+    assert found.damage[0] in str(refused.value)
+
+
+def test_a_damaged_file_that_lost_its_content_is_not_taken_for_a_new_store(closed: Path) -> None:
+    of_page(closed)
+    with pytest.raises(StorageUnavailable, match="is damaged"):
+        SqliteStore.open(closed)
+    for log in ("-wal", "-shm"):
+        Path(f"{closed}{log}").unlink(missing_ok=True)
+    emptied(closed)
+    for _ in range(2):
+        with pytest.raises(StorageUnavailable, match="it has no bytes"):
+            SqliteStore.open(closed)
+
+
 def test_a_check_releases_a_file_that_is_sound_again(closed: Path) -> None:
     content = closed.read_bytes()
     of_page(closed)
