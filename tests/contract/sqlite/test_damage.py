@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -19,6 +22,7 @@ from synergy.storage.sqlite.damage import DamageMark
 from tests.factories import some_units
 
 PAGE = 4096
+OPERATIONS = Path(__file__).parents[3] / "docs" / "operations.md"
 
 
 def checked(path: Path) -> StoreCheck:
@@ -203,6 +207,30 @@ def test_damage_is_remembered_where_no_mark_can_be_written(tmp_path: Path) -> No
     mark.note("a page")
     with pytest.raises(StorageUnavailable, match="a page"):
         mark.refuse()
+
+
+@pytest.mark.parametrize(("damage", "left"), [(of_index, 1_000), (of_page, 50)])
+def test_rows_that_can_be_read_are_saved_by_the_documented_commands(
+    closed: Path, damage: Callable[[Path], None], left: int
+) -> None:
+    damage(closed)
+    saved = closed.with_name("saved.db")
+    SqliteStore.open(saved).close()
+    (commands,) = re.findall(
+        r"^launch.py store init.*?\n(.*)^launch.py store check\n",
+        OPERATIONS.read_text(),
+        re.MULTILINE | re.DOTALL,
+    )
+    for written, here in (
+        (".venv/bin/python", sys.executable),
+        ("damaged/synergy.db", str(closed)),
+        ("var/synergy.db", str(saved)),
+    ):
+        commands = commands.replace(written, here)
+    subprocess.run(["bash", "-c", commands], check=True, cwd=closed.parent, capture_output=True)
+    assert checked(saved).is_sound
+    with closing(SqliteStore.open(saved)) as store:
+        assert len(store.units.find(limit=1_000)[0]) >= left
 
 
 def test_a_value_of_a_wrong_type_is_no_damage(closed: Path) -> None:
