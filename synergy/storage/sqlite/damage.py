@@ -33,6 +33,7 @@ _MARKED = (
     "restore a backup"
 )
 _LOG_MAGIC = (0x377F0682, 0x377F0683)
+_NO_DAMAGE = ("ok", "*** in database main ***")
 _ABOUT_A_ROW = re.compile(r"(NULL|NUMERIC|TEXT|BLOB|non-\w+) value in ")
 
 log = logging.getLogger(__name__)
@@ -169,9 +170,10 @@ def table_damage(connection: apsw.Connection, pragma: str, table: str) -> Iterat
     A value of a wrong type is no damage: its row is malformed.
     """
     subject, of = (f'("{table}")', f"table {table}: ") if table else ("", "")
-    for (line,) in connection.execute(f"PRAGMA {pragma}{subject}"):
-        if line != "ok" and not _ABOUT_A_ROW.match(str(line)):
-            yield f"{of}{line}".replace("\n", " ")
+    for (report,) in connection.execute(f"PRAGMA {pragma}{subject}"):
+        for line in str(report).splitlines():
+            if line not in _NO_DAMAGE and not _ABOUT_A_ROW.match(line):
+                yield f"{of}{line}"
 
 
 def _is_log(header: bytes) -> bool:

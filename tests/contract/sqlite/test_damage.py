@@ -188,6 +188,14 @@ def test_a_damaged_file_that_lost_its_content_is_not_taken_for_a_new_store(close
             SqliteStore.open(closed)
 
 
+def test_each_damage_is_told_in_a_line_of_its_own(closed: Path) -> None:
+    of_page(closed)
+    of_index(closed)
+    found = checked(closed).damage
+    assert len(found) > 1
+    assert all(line.count("page") <= 1 and "***" not in line for line in found)
+
+
 def test_a_check_releases_a_file_that_is_sound_again(closed: Path) -> None:
     content = closed.read_bytes()
     of_page(closed)
