@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from synergy.clock import SteppedClock
 from synergy.messaging.message import EventsMessage
+from synergy.messaging.stored import StoredBus
 from synergy.runtime.stop import Stop
+from synergy.storage.sqlite import SqliteStore
+from synergy.storage.sqlite.engine import MEMORY
 from workers.access_log import files
 from workers.access_log.formats import FORMATS
 from workers.access_log.outlet import Outlet
@@ -19,6 +22,7 @@ from workers.access_log.pipeline import Ingestion, ingest
 from workers.access_log.report import IngestReport
 from workers.single_session_worker import SESSIONS, SingleSessionWorker
 
+QUEUE = "sessions"
 Body = Mapping[str, Any]
 Figures = dict[str, tuple[int, int, int, int]]
 """By hour: sessions, lines, page views, seconds."""
@@ -43,31 +47,28 @@ class Shelf:
 
 
 class LogSite:
-    """A site; `is_working` says whether its session workers run."""
+    """A site in a store, of its own or that of another site.
 
-    def __init__(self, name: str = "example.com") -> None:
+    `is_working` says whether its session workers run.
+    """
+
+    def __init__(self, name: str = "example.com", beside: LogSite | None = None) -> None:
         self.name = name
-        self.documents = Shelf()
         self.is_working = True
-        self.waiting: list[EventsMessage] = []
-        self._worker = SingleSessionWorker(None)  # type: ignore[arg-type]
+        self.store: SqliteStore = beside.store if beside else SqliteStore.open(MEMORY)
+        self._bus = StoredBus(self.store)
 
     def ingest(self, *names: Path | str, format_: str = "", keep: bool = False) -> IngestReport:
-        outlet = Outlet(self, self, "sessions", Stop())  # type: ignore[arg-type]
-        ingestion = Ingestion(
-            self.name,
-            outlet,
-            self.documents,  # type: ignore[arg-type]
-            keep_rejected=keep,
-            format_=FORMATS.get(format_),
-        )
+        outlet = Outlet(self.store, self._bus, QUEUE, _Working(self))
+        documents, given = self.store.documents, FORMATS.get(format_)
+        ingestion = Ingestion(self.name, outlet, documents, keep_rejected=keep, format_=given)
         clock = SteppedClock(datetime(2026, 1, 1, tzinfo=UTC))
         return ingest(files.logs([str(name) for name in names]), ingestion, outlet, clock, 0.0)
 
     def figures(self) -> Figures:
         """The figures of the stored sessions."""
         sums: dict[str, Counter[int]] = {}
-        for row in self.documents.read(SESSIONS, "", ""):
+        for row in self.rows(SESSIONS):
             history = row["browsing_history"]
             own = (
                 1,
@@ -78,22 +79,33 @@ class LogSite:
             sums.setdefault(row["timeperiod"], Counter()).update(dict(enumerate(own)))
         return {hour: (own[0], own[1], own[2], own[3]) for hour, own in sums.items()}
 
+    def visits(self) -> int:
+        return sum(hour[0] for hour in self.figures().values())
+
+    def entries(self) -> int:
+        return sum(hour[1] for hour in self.figures().values())
+
+    def rows(self, collection: str) -> list[dict[str, Any]]:
+        return list(self.store.documents.read(collection, "", ""))
+
     def work(self) -> None:
         """Processes the messages that wait."""
-        for message in self.waiting:
-            self._worker.handle(message.events, self.documents)  # type: ignore[arg-type]
-        self.waiting = []
+        worker = SingleSessionWorker(None)  # type: ignore[arg-type]
+        with closing(self._bus.consumer(QUEUE)) as consumer, self.store.batch() as batch:
+            while taken := consumer.take(100, batch):
+                for delivery in taken:
+                    assert isinstance(delivery.message, EventsMessage)
+                    worker.handle(delivery.message.events, self.store.documents)
 
-    # What the pipeline uses of a store and a bus.
 
-    @contextmanager
-    def batch(self) -> Iterator[None]:
-        yield
+class _Working(Stop):
+    """A stop; during each wait for it the session workers work."""
 
-    def publish(self, _queue: str, messages: Sequence[EventsMessage], _batch: object) -> None:
-        self.waiting.extend(messages)
-        if self.is_working:
-            self.work()
+    def __init__(self, site: LogSite) -> None:
+        super().__init__()
+        self._site = site
 
-    def depths(self, queues: Sequence[str]) -> dict[str, int]:
-        return dict.fromkeys(queues, len(self.waiting))
+    def wait(self, timeout: float) -> bool:
+        if self._site.is_working:
+            self._site.work()
+        return super().wait(0.0)

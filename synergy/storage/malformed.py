@@ -152,4 +152,5 @@ def wrong(stored: object) -> ValueError:
         return ValueError("it is missing")
     if isinstance(stored, bool | int | float):
         return ValueError(f"{stored!r} stands for no value")
-    return ValueError(f"{kind_of(stored)} that stands for no value")
+    kind = "a binary value" if isinstance(stored, bytes) else kind_of(stored)
+    return ValueError(f"{kind} that stands for no value")

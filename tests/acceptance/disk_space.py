@@ -17,6 +17,14 @@ SIZE = 24 << 20  # bytes
 BLOCK = 64 << 10
 
 
+def use_up(ballast: Path) -> None:
+    """Writes a file until no byte is free."""
+    for mode, block in (("wb", bytes(BLOCK)), ("ab", b"x")):
+        with suppress(OSError), ballast.open(mode, buffering=0) as file:
+            while True:
+                file.write(block)
+
+
 class Disk:
     """A small file system; `said` is part of the store's error for a write without space."""
 
@@ -25,17 +33,13 @@ class Disk:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._ballast = path / "ballast"
 
     def fill(self, _pids: Callable[[], set[int]]) -> None:
-        with suppress(OSError), (self.path / "ballast").open("wb", buffering=0) as ballast:
-            while True:
-                ballast.write(bytes(BLOCK))
-        with suppress(OSError), (self.path / "ballast").open("ab", buffering=0) as ballast:
-            while True:
-                ballast.write(b"x")
+        use_up(self._ballast)
 
     def free(self, _pids: Callable[[], set[int]]) -> None:
-        (self.path / "ballast").unlink()
+        self._ballast.unlink()
 
 
 class FileSizeLimit:

@@ -8,8 +8,10 @@ import shutil
 import struct
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
+
+from tests.acceptance.disk_space import use_up
 
 SIZE = 96 << 20  # bytes
 _SHUTDOWN = 0x8004_587D  # the request of ext4 that ends all writing at once
@@ -47,14 +49,9 @@ class LoopDisk:
 
     @contextmanager
     def full(self) -> Iterator[None]:
-        """Within the block, no page is free."""
+        """Within the block, no byte is free."""
         ballast = self.path / "ballast"
-        with suppress(OSError), ballast.open("wb", buffering=0) as file:
-            while True:
-                file.write(bytes(1 << 20))
-        with suppress(OSError), ballast.open("ab", buffering=0) as file:
-            while True:
-                file.write(bytes(1 << 10))
+        use_up(ballast)
         try:
             yield
         finally:

@@ -17,6 +17,7 @@ from synergy.messaging.message import UnitMessage
 from synergy.messaging.protocol import Bus, Waiter
 from synergy.messaging.wakeups import SocketWakeups
 from synergy.storage.protocol import Store
+from tests.logged import events_of
 from tests.servers.standing_still import stand_still
 
 WAIT_SECONDS = 30.0  # a bound: no passing test waits that long
@@ -226,7 +227,7 @@ def test_a_deleted_socket_is_made_again_and_logged(
         assert waiter.wait(0.0)
         waiter.interrupt()
         assert waiter.wait(0.0)
-    assert [record.event for record in caplog.records] == ["wakeups.restored"]  # type: ignore[attr-defined]
+    assert events_of(caplog) == ["wakeups.restored"]
     assert list(folder.iterdir()) == []
 
 
@@ -241,7 +242,7 @@ def test_a_socket_that_cannot_be_made_again_is_logged_once(
         delete(folder, with_folder=True)
         folder.write_text("in its place")
         assert not waiter.wait(0.05)
-        assert [record.event for record in caplog.records] == ["wakeups.unavailable"]  # type: ignore[attr-defined]
+        assert events_of(caplog) == ["wakeups.unavailable"]
         folder.unlink()
         assert waiter.wait(WAIT_SECONDS)
 

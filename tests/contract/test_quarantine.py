@@ -8,6 +8,7 @@ from synergy.clock import SteppedClock
 from synergy.messaging.quarantine import LONGEST_KEPT, LONGEST_REASON, TOLD_EVERY, Quarantine
 from synergy.storage.protocol import QUARANTINE_LIMITS, QuarantineLimits, Store
 from tests.factories import NOW
+from tests.logged import events_of
 
 ONE = QuarantineLimits(messages=1, bytes=1 << 20)
 
@@ -49,6 +50,5 @@ def test_the_first_drop_is_told_and_then_one_of_many(
     assert told(store) == [
         f"{total} of the oldest messages were dropped so far" for total in (1, 5, 10)
     ]
-    lines = [record for record in caplog.records if record.__dict__.get("event") == "queue.dropped"]
-    assert len(lines) == 3
+    assert events_of(caplog).count("queue.dropped") == 3
     assert TOLD_EVERY == 1_000

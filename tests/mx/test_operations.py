@@ -12,6 +12,7 @@ from synergy.errors import MessagingUnavailable, StorageUnavailable
 from synergy.model.job import JobState
 from tests.contract.operated import an_operation
 from tests.factories import a_move
+from tests.logged import events_of
 from tests.mx.operations_kit import (
     ACTOR,
     ASKED,
@@ -136,7 +137,7 @@ def test_a_malformed_operation_fails_and_does_not_block_others(world, fields, ca
     services.operations.work(always)
     assert services.operations.get("odd").state is FAILED
     assert services.operations.get("odd").detail == "an unexpected error: see the log"
-    assert [record.event for record in caplog.records] == ["operation.broken"]
+    assert events_of(caplog) == ["operation.broken"]
     assert stored(world, following).state is DONE
 
 
@@ -181,7 +182,7 @@ def test_a_slow_owner_leaves_the_operation_to_the_new_one(world, caplog):
         return True
 
     assert some_services(world, "mx-1").operations.work(dawdle)
-    assert [record.event for record in caplog.records] == ["operation.lost"]
+    assert events_of(caplog) == ["operation.lost"]
     done = stored(world, operation)
     assert (done.state, done.touched) == (DONE, TOUCHED)
     assert generations(world) == [2] * TOUCHED

@@ -12,6 +12,7 @@ from synergy.mx.access import Role
 from synergy.mx.protection.csrf import SAFE
 from synergy.mx.recording import MOST_REFUSALS, SHOWN, UNRECORDED
 from synergy.mx.services import Services
+from tests.logged import events_of
 from tests.mx.asking import TOKEN, Client, local_app
 from tests.mx.secured_mx import ELSEWHERE, HERE, PASSWORD, csrf_of, log_in
 from tests.mx.test_security_routes import STRANGERS, filled, routes
@@ -274,7 +275,7 @@ def test_a_result_that_cannot_be_recorded_is_an_error_in_the_log(secured, log, c
 
     monkeypatch.setattr("synergy.commands.processes.ProcessCommands.switch", switch)
     client.patch(OFF, json={"is_on": False})
-    assert any(record.__dict__.get("event") == "audit_log.failed" for record in caplog.records)
+    assert "audit_log.failed" in events_of(caplog)
 
 
 def test_a_refusal_that_cannot_be_recorded_stays_a_refusal(secured, log):

@@ -158,15 +158,15 @@ def test_an_event_that_started_nothing_is_explained(agents, reads, member):
     assert list(effects(why)) == ["cron", "elsewhere", "second", "first", "early"]
     assert effects(why) == {
         "cron": "it counts for event TIME BASED cron (counts on arrival only; the last one was "
-        "1,801 s ago); not met now: event FILE /in (over since 2,401 s, lives for 1h)",
+        "1,801 s ago); not met now: event FILE /in (ended 2,401 s ago, lives for 1h)",
         "elsewhere": "no leg waits for FILE /other/x",
-        "second": "it counts for event FILE /in (over since 2,401 s, lives for 1h); not met now: "
+        "second": "it counts for event FILE /in (ended 2,401 s ago, lives for 1h); not met now: "
         "event TIME BASED cron (counts on arrival only; the last one was 1,801 s ago)",
-        "first": "another one counts for event FILE /in (over since 2,401 s, lives for 1h), "
+        "first": "another one counts for event FILE /in (ended 2,401 s ago, lives for 1h), "
         "2026-03-10T10:20:00Z",
         "early": "nothing: it came before the schedule began, 2026-03-10T12:00:01Z",
     }
-    assert "leg 0: event FILE /in: over since 2,401 s, lives for 1h" in texts(why, WhyKind.UNMET)
+    assert "leg 0: event FILE /in: ended 2,401 s ago, lives for 1h" in texts(why, WhyKind.UNMET)
 
 
 def test_an_event_that_started_a_run_names_it_and_a_late_one_is_explained(agents, reads, member):

@@ -18,16 +18,12 @@ def a_log(folder: Path, name: str, lines: Iterable[bytes]) -> Path:
     return folder / name
 
 
-def entries(site: LogSite) -> int:
-    return sum(hour[1] for hour in site.figures().values())
-
-
 def test_a_burst_of_equal_requests_across_a_rotation_is_no_overlap(tmp_path: Path) -> None:
     one = a_log(tmp_path, "one", [a_line(1), *[a_line(9)] * 5])
     two = a_log(tmp_path, "two", [*[a_line(9)] * 5, a_line(10)])
     site = LogSite()
     assert site.ingest(one, two).problems == ()
-    assert entries(site) == 12
+    assert site.entries() == 12
 
 
 def test_a_log_that_holds_all_of_one_that_begins_earlier_is_left_out(tmp_path: Path) -> None:
@@ -37,7 +33,7 @@ def test_a_log_that_holds_all_of_one_that_begins_earlier_is_left_out(tmp_path: P
     site = LogSite()
     assert "after the end of the logs before it" in (found := site.ingest(part, whole).problems[0])
     assert "holds 6 of their lines" in found
-    assert entries(site) == 6
+    assert site.entries() == 6
 
 
 def test_a_log_that_begins_with_one_log_and_holds_another_is_left_out(tmp_path: Path) -> None:
@@ -50,4 +46,4 @@ def test_a_log_that_begins_with_one_log_and_holds_another_is_left_out(tmp_path: 
     (problem,) = site.ingest(begin, middle, whole).problems
     assert "whole was left out" in problem
     assert "holds 6 of their lines" in problem
-    assert entries(site) == 10
+    assert site.entries() == 10

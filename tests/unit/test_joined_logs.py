@@ -173,14 +173,6 @@ def a_line(second: int, host: str = "h", path: str = "") -> bytes:
     return f'{host} - - [{time}] "GET /{path} HTTP/1.1" 200 5 "-" "A"\n'.encode()
 
 
-def entries(site: LogSite) -> int:
-    return sum(hour[1] for hour in site.figures().values())
-
-
-def visits(site: LogSite) -> int:
-    return sum(hour[0] for hour in site.figures().values())
-
-
 @pytest.mark.parametrize("is_together", [True, False])
 def test_equal_lines_on_both_sides_of_a_rotation_are_different_requests(
     tmp_path: Path, is_together: bool
@@ -194,7 +186,7 @@ def test_equal_lines_on_both_sides_of_a_rotation_are_different_requests(
     else:
         site.ingest(one)
         site.ingest(two)
-    assert (visits(site), entries(site)) == (1, 6)
+    assert (site.visits(), site.entries()) == (1, 6)
 
 
 def test_equal_lines_within_an_overlap_count_as_often_as_in_one_log(tmp_path: Path) -> None:
@@ -202,7 +194,7 @@ def test_equal_lines_within_an_overlap_count_as_often_as_in_one_log(tmp_path: Pa
     two = written(tmp_path / "two", [a_line(5), a_line(5), a_line(9), a_line(9), a_line(12)])
     site = LogSite()
     assert site.ingest(one, two).repeated == 3
-    assert entries(site) == 6
+    assert site.entries() == 6
 
 
 def test_an_overlap_tells_the_order_of_logs_whose_first_lines_are_out_of_order(
@@ -214,7 +206,7 @@ def test_an_overlap_tells_the_order_of_logs_whose_first_lines_are_out_of_order(
     site = LogSite()
     report = site.ingest(three, two, one)
     assert report.files == (str(three), str(two), str(one))
-    assert (entries(site), report.repeated, report.problems) == (7, 4, ())
+    assert (site.entries(), report.repeated, report.problems) == (7, 4, ())
 
 
 def test_a_visit_goes_on_in_the_next_log(tmp_path: Path) -> None:
@@ -228,15 +220,15 @@ def test_a_visitor_who_returns_later_begins_a_visit(tmp_path: Path) -> None:
     site = LogSite()
     site.ingest(written(tmp_path / "one", [a_line(0)]))
     site.ingest(written(tmp_path / "two", [a_line(1801)]))
-    assert visits(site) == 2
+    assert site.visits() == 2
 
 
 def test_sites_do_not_share_visits(tmp_path: Path) -> None:
-    one, other = LogSite("one"), LogSite("other")
-    other.documents = one.documents
+    one = LogSite("one")
+    other = LogSite("other", beside=one)
     one.ingest(written(tmp_path / "one", [a_line(0)]))
     other.ingest(written(tmp_path / "two", [a_line(60)]))
-    assert visits(one) == 2
+    assert one.visits() == 2
 
 
 def test_a_log_that_differs_from_a_copy_of_it_is_left_out(tmp_path: Path) -> None:
@@ -248,7 +240,7 @@ def test_a_log_that_differs_from_a_copy_of_it_is_left_out(tmp_path: Path) -> Non
     assert report.problems == (
         f"{two} was left out: it begins with lines of an earlier log, and then differs from it",
     )
-    assert entries(site) == 3000
+    assert site.entries() == 3000
 
 
 def test_a_log_that_shares_lines_in_another_order_is_left_out_and_then_counted_once(
@@ -259,10 +251,10 @@ def test_a_log_that_shares_lines_in_another_order_is_left_out_and_then_counted_o
     two = written(tmp_path / "two", [a_line(300, "extra"), *lines[301:], a_line(700)])
     site = LogSite()
     assert "holds 299 of their lines" in site.ingest(one, two).problems[0]
-    assert entries(site) == 600
+    assert site.entries() == 600
 
     assert site.ingest(two).problems == ()
-    assert (visits(site), entries(site)) == (2, 602)
+    assert (site.visits(), site.entries()) == (2, 602)
 
 
 def test_the_log_of_a_second_server_is_left_out_and_named(tmp_path: Path) -> None:
@@ -272,7 +264,7 @@ def test_the_log_of_a_second_server_is_left_out_and_named(tmp_path: Path) -> Non
     begin = f"{two} was left out: it begins at 2015-05-17 10:01:00 UTC"
     assert begin in site.ingest(one, two).problems[0]
     assert site.ingest(two).problems == ()
-    assert (visits(site), entries(site)) == (2, 239)
+    assert (site.visits(), site.entries()) == (2, 239)
 
 
 def test_nothing_is_read_while_the_events_of_earlier_logs_wait(tmp_path: Path) -> None:
@@ -288,7 +280,7 @@ def test_nothing_is_read_while_the_events_of_earlier_logs_wait(tmp_path: Path) -
     site.is_working = True
     site.work()
     site.ingest(two)
-    assert (visits(site), entries(site)) == (1, 2)
+    assert (site.visits(), site.entries()) == (1, 2)
 
 
 def test_a_log_in_two_formats_goes_on_across_a_rotation(tmp_path: Path) -> None:
@@ -297,4 +289,4 @@ def test_a_log_in_two_formats_goes_on_across_a_rotation(tmp_path: Path) -> None:
     site = LogSite()
     report = site.ingest(two, one)
     assert dict(report.formats) == {str(one): "combined", str(two): "vhost_combined"}
-    assert (visits(site), entries(site)) == (1, 2)
+    assert (site.visits(), site.entries()) == (1, 2)

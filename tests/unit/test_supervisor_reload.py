@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -22,24 +23,27 @@ BOX = "dev"
 SERVICES = {"Scheduler": BuiltIn.SCHEDULER, "Agent": BuiltIn.AGENT, "MX": BuiltIn.MX}
 
 
-def a_process(name: str, **given: object) -> Process:
+def a_process(name: str, **given: Any) -> Process:
     usual = {"token": name, "present_on_boxes": (".*",), **given}
     if name.startswith("Work"):
-        return FreerunProcess(name=name, **{"classname": None, "command": ("a",), **usual})  # type: ignore[arg-type]
-    return DaemonProcess(name=name, classname=SERVICES.get(name, "x.Y.start"), **usual)  # type: ignore[arg-type]
+        return FreerunProcess(name=name, **{"classname": None, "command": ("a",), **usual})
+    return DaemonProcess(name=name, classname=SERVICES.get(name, "x.Y.start"), **usual)
 
 
-def a_deployment(*processes: Process, **more: object) -> Deployment:
-    return Deployment({one.name: one for one in processes}, {}, **more)  # type: ignore[arg-type]
+def a_deployment(*processes: Process, **more: Any) -> Deployment:
+    return Deployment({one.name: one for one in processes}, {}, **more)
 
 
 ALL = tuple(map(a_process, ("Agent", "MX", "Scheduler", "Daemon", "Work", "WorkB")))
 OLD = a_deployment(*ALL)
 
 
-def with_changed(name: str, **fields: object) -> Deployment:
-    changed = replace(OLD.processes[name], **fields)  # type: ignore[arg-type]
-    return Deployment({**OLD.processes, name: changed}, {})
+def with_changed(name: str, **fields: Any) -> Deployment:
+    return a_deployment(*ALL, replace(OLD.processes[name], **fields))
+
+
+def without(name: str, deployment: Deployment = OLD) -> Deployment:
+    return a_deployment(*(one for one in deployment.processes.values() if one.name != name))
 
 
 def test_the_same_context_changes_nothing() -> None:
@@ -50,9 +54,8 @@ def test_the_same_context_changes_nothing() -> None:
 
 
 def test_what_is_added_removed_and_changed_is_named() -> None:
-    new = with_changed("Work", command=("b",), timeout=5.0)
-    del new.processes["WorkB"]  # type: ignore[attr-defined]
-    new.processes["WorkC"] = a_process("WorkC")  # type: ignore[index]
+    kept = without("WorkB", with_changed("Work", command=("b",), timeout=5.0))
+    new = a_deployment(*kept.processes.values(), a_process("WorkC"))
     found = compare(OLD, new, BOX)
     assert (found.added, found.removed) == (("WorkC",), ("WorkB",))
     assert found.changed == {"Work": ("command", "timeout")}
@@ -80,9 +83,9 @@ def test_trees_concern_all_services() -> None:
 
 
 def test_workers_finish_daemons_end_and_services_take_turns() -> None:
-    new = with_changed("Work", command=("b",))
-    del new.processes["WorkB"]  # type: ignore[attr-defined]
-    new.processes["Daemon"] = replace(new.processes["Daemon"], arguments={"a": 1})  # type: ignore[index]
+    kept = without("WorkB", with_changed("Work", command=("b",)))
+    daemon = replace(OLD.processes["Daemon"], arguments={"a": 1})
+    new = a_deployment(*kept.processes.values(), daemon)
     found = ending(OLD, new, BOX)
     assert found.finishing == {Slot("Work", 1), Slot("WorkB", 1)}
     assert found.ending == {Slot("Daemon", 1)}
@@ -101,7 +104,7 @@ def test_workers_finish_daemons_end_and_services_take_turns() -> None:
     ],
 )
 def test_a_process_keeps_running_where_only_its_place_changes(
-    before: dict[str, object], after: dict[str, object], finishing: set[Slot]
+    before: dict[str, Any], after: dict[str, Any], finishing: set[Slot]
 ) -> None:
     new = with_changed("Work", **after)
     found = ending(with_changed("Work", **before), new, BOX)
@@ -130,12 +133,8 @@ def known(**states: SlotState) -> dict[Slot, SlotStatus]:
 
 def a_rollout() -> Rollout:
     rollout = Rollout()
-    rollout.add(ending(with_changed("Work", timeout=1.0), without_mx(), BOX))
+    rollout.add(ending(with_changed("Work", timeout=1.0), without("MX"), BOX))
     return rollout
-
-
-def without_mx() -> Deployment:
-    return a_deployment(*(one for one in ALL if one.name != "MX"))
 
 
 DESIRED = {SCHEDULER, AGENT, WORK}
@@ -176,7 +175,7 @@ def test_a_service_that_dies_or_is_switched_off_does_not_keep_the_others() -> No
 def test_a_second_context_restarts_what_waits_or_starts_just_now() -> None:
     rollout = a_rollout()
     rollout.advance(DESIRED, known(Scheduler=S.STARTING, Agent=S.RUNNING, Work=S.FINISHING))
-    rollout.add(ending(OLD, without_mx(), BOX))
+    rollout.add(ending(OLD, without("MX"), BOX))
     assert rollout.held == {SCHEDULER, WORK, Slot("MX", 1)}
 
 

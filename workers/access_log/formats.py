@@ -16,9 +16,8 @@ FIRST_LINES = 1000
 
 _ENOUGH = 20  # lines of one format
 
-
 Line = tuple[LogEntry, bytes]
-"""A line and its entry."""
+"""An entry and its line."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,7 @@ def _how(leaf: Leaf, met: Met | None, now: datetime) -> tuple[bool, str]:
             if not life:
                 return False, f"counts on arrival only; the last one was {_seconds(over)} ago"
             is_alive = over <= timedelta(0)
-            state = "alive" if is_alive else f"over since {_seconds(over)}"
+            state = "alive" if is_alive else f"ended {_seconds(over)} ago"
             return is_alive, f"{state}, lives for {readable_duration(life)}"
         case EventTrigger():
             return False, "no such event so far"

@@ -33,6 +33,7 @@ _MARKED = (
     "restore a backup"
 )
 _LOG_MAGIC = (0x377F0682, 0x377F0683)
+_NO_DAMAGE = ("ok", "*** in database main ***")
 _ABOUT_A_ROW = re.compile(r"(NULL|NUMERIC|TEXT|BLOB|non-\w+) value in ")
 
 log = logging.getLogger(__name__)
@@ -54,31 +55,25 @@ class DamageMark:
         return bool(self._unwritten) or os.path.lexists(self._path)
 
     def note(self, found: str) -> None:
-        """Marks the store, unless it is marked already."""
+        """Marks this file, unless it is marked already; replaces the mark of another file."""
         text = orjson.dumps({"file": self._identity(), "found": found})
-        if self.exists():
+        if self._unwritten or self._noted():
             return
         try:
             file = private_files.open_file(self._path, os.O_WRONLY | os.O_CREAT)
             with os.fdopen(file, "wb") as opened:
                 opened.write(text)
+                opened.truncate()
         except OSError:
             self._unwritten = found
 
     def refuse(self) -> None:
         """Raises StorageUnavailable if this file was found damaged; forgets another one."""
-        if self._unwritten:
-            raise self.refusal(self._unwritten)
-        try:
-            stored = orjson.loads(self._path.read_bytes())
-            is_same, found = stored["file"] == self._identity(), str(stored["found"])
-        except FileNotFoundError:
-            return
-        except (OSError, LookupError, TypeError, ValueError):
-            is_same, found = True, f"{self._path} says so"
-        if is_same:
+        found = self._unwritten or self._noted()
+        if found:
             raise self.refusal(found)
-        self.clear()
+        if found is not None:
+            self.clear()
 
     def refuse_reader(self) -> None:
         """As `refuse`, but looks for the mark once in a while: cheap enough for each read."""
@@ -96,6 +91,16 @@ class DamageMark:
     def refusal(self, found: str) -> StorageUnavailable:
         """The error for a damaged store."""
         return StorageUnavailable(_MARKED.format(place=self._store, found=found))
+
+    def _noted(self) -> str | None:
+        """The damage that the mark names; "" if it is of another file, None without a mark."""
+        try:
+            stored = orjson.loads(self._path.read_bytes())
+            return str(stored["found"]) if stored["file"] == self._identity() else ""
+        except FileNotFoundError:
+            return None
+        except (OSError, LookupError, TypeError, ValueError):
+            return f"{self._path} says so"
 
     def _identity(self) -> list[object]:
         """The file's number and a digest of its header."""
@@ -165,9 +170,10 @@ def table_damage(connection: apsw.Connection, pragma: str, table: str) -> Iterat
     A value of a wrong type is no damage: its row is malformed.
     """
     subject, of = (f'("{table}")', f"table {table}: ") if table else ("", "")
-    for (line,) in connection.execute(f"PRAGMA {pragma}{subject}"):
-        if line != "ok" and not _ABOUT_A_ROW.match(str(line)):
-            yield f"{of}{line}".replace("\n", " ")
+    for (report,) in connection.execute(f"PRAGMA {pragma}{subject}"):
+        for line in str(report).splitlines():
+            if line not in _NO_DAMAGE and not _ABOUT_A_ROW.match(line):
+                yield f"{of}{line}"
 
 
 def _is_log(header: bytes) -> bool:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -19,6 +22,7 @@ from synergy.storage.sqlite.damage import DamageMark
 from tests.factories import some_units
 
 PAGE = 4096
+OPERATIONS = Path(__file__).parents[3] / "docs" / "operations.md"
 
 
 def checked(path: Path) -> StoreCheck:
@@ -157,6 +161,41 @@ def test_a_file_in_the_place_of_a_damaged_one_is_used(closed: Path) -> None:
         store.facts.set("a", "1")
 
 
+def test_a_damaged_file_in_the_place_of_a_damaged_one_is_marked_too(closed: Path) -> None:
+    backup = closed.with_name("backup.db")
+    backup.write_bytes(closed.read_bytes())
+    of_index(backup)
+    of_page(closed)
+    with pytest.raises(StorageUnavailable, match="is damaged"):
+        SqliteStore.open(closed)
+    backup.rename(closed)
+    found = checked(closed)
+    assert not found.is_sound
+    with pytest.raises(StorageUnavailable) as refused:
+        DamageMark(closed).refuse()
+    assert found.damage[0] in str(refused.value)
+
+
+def test_a_damaged_file_that_lost_its_content_is_not_taken_for_a_new_store(closed: Path) -> None:
+    of_page(closed)
+    with pytest.raises(StorageUnavailable, match="is damaged"):
+        SqliteStore.open(closed)
+    for log in ("-wal", "-shm"):
+        Path(f"{closed}{log}").unlink(missing_ok=True)
+    emptied(closed)
+    for _ in range(2):
+        with pytest.raises(StorageUnavailable, match="it has no bytes"):
+            SqliteStore.open(closed)
+
+
+def test_each_damage_is_told_in_a_line_of_its_own(closed: Path) -> None:
+    of_page(closed)
+    of_index(closed)
+    found = checked(closed).damage
+    assert len(found) > 1
+    assert all(line.count("page") <= 1 and "***" not in line for line in found)
+
+
 def test_a_check_releases_a_file_that_is_sound_again(closed: Path) -> None:
     content = closed.read_bytes()
     of_page(closed)
@@ -176,6 +215,30 @@ def test_damage_is_remembered_where_no_mark_can_be_written(tmp_path: Path) -> No
     mark.note("a page")
     with pytest.raises(StorageUnavailable, match="a page"):
         mark.refuse()
+
+
+@pytest.mark.parametrize(("damage", "left"), [(of_index, 1_000), (of_page, 50)])
+def test_rows_that_can_be_read_are_saved_by_the_documented_commands(
+    closed: Path, damage: Callable[[Path], None], left: int
+) -> None:
+    damage(closed)
+    saved = closed.with_name("saved.db")
+    SqliteStore.open(saved).close()
+    (commands,) = re.findall(
+        r"^launch.py store init.*?\n(.*)^launch.py store check\n",
+        OPERATIONS.read_text(),
+        re.MULTILINE | re.DOTALL,
+    )
+    for written, here in (
+        (".venv/bin/python", sys.executable),
+        ("damaged/synergy.db", str(closed)),
+        ("var/synergy.db", str(saved)),
+    ):
+        commands = commands.replace(written, here)
+    subprocess.run(["bash", "-c", commands], check=True, cwd=closed.parent, capture_output=True)
+    assert checked(saved).is_sound
+    with closing(SqliteStore.open(saved)) as store:
+        assert len(store.units.find(limit=1_000)[0]) >= left
 
 
 def test_a_value_of_a_wrong_type_is_no_damage(closed: Path) -> None:

@@ -175,8 +175,8 @@ def test_the_user_of_a_command_is_checked_on_its_boxes_only(project: Path) -> No
     assert mistakes(project) == []
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may start programs as any user")
-def test_another_user_needs_root(project: Path) -> None:
+def test_another_user_needs_root(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: pwd.getpwnam("nobody").pw_uid)
     one(project, managed("p", "hourly", classname=..., command=["run"], user="root"))
     assert "only root can start a program as another user, root" in only_mistake(project)
 

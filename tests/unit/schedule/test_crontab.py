@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pwd
+from typing import Any
 
 import pytest
 
@@ -102,7 +103,7 @@ def test_each_line_becomes_a_schedule_or_is_refused(line: str, expected: Became 
     assert process["present_on_boxes"] == [r"box\-1"]
 
 
-def of_line(found: Imported, line: int) -> tuple[dict[str, object], dict[str, object]]:
+def of_line(found: Imported, line: int) -> tuple[dict[str, Any], dict[str, Any]]:
     name = found.names[line]
     return found.processes[name], found.schedules[name]
 
@@ -120,7 +121,7 @@ def test_an_assignment_holds_for_the_lines_after_it() -> None:
     after, _ = of_line(found, 5)
     assert after["command"] == ["/bin/bash", "-c", "b"]
     assert after["cwd"] == "/tmp"
-    assert after["variables"]["X"] == "one  two"  # type: ignore[index]
+    assert after["variables"]["X"] == "one  two"
 
 
 @pytest.mark.parametrize(
@@ -129,14 +130,14 @@ def test_an_assignment_holds_for_the_lines_after_it() -> None:
 )
 def test_values_are_read_as_cron_reads_them(assignment: str, value: str) -> None:
     process, _ = of_line(imported(f"{assignment}\n0 1 * * * a\n"), 2)
-    assert process["variables"]["A"] == value  # type: ignore[index]
+    assert process["variables"]["A"] == value
 
 
 def test_the_zone_of_times_is_that_of_cron() -> None:
     found = imported("TZ=Asia/Tokyo\n0 1 * * * a\nCRON_TZ=America/New_York\n0 1 * * * b\n")
     assert of_line(found, 2)[1]["zone"] == HERE
     assert of_line(found, 4)[1]["zone"] == "America/New_York"
-    assert of_line(found, 4)[0]["variables"]["TZ"] == "Asia/Tokyo"  # type: ignore[index]
+    assert of_line(found, 4)[0]["variables"]["TZ"] == "Asia/Tokyo"
     assert [(note.line, note.what.partition(";")[0]) for note in found.notes] == [
         (1, "commands get it")
     ]
@@ -221,7 +222,7 @@ def test_a_crontab_may_be_that_of_another_user() -> None:
     found = entries_of(read_crontab("0 1 * * * a\n", "nobody"), "tab", "box-1", HERE, 0)
     process, _ = of_line(found, 1)
     assert process["user"] == "nobody"
-    assert process["variables"]["LOGNAME"] == "nobody"  # type: ignore[index]
+    assert process["variables"]["LOGNAME"] == "nobody"
     (remark,) = entries_of(read_crontab("0 1 * * * a\n", "x-y"), "tab", "box", HERE, 0).refused
     assert remark.what == "this machine has no user x-y"
 
