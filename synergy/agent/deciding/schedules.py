@@ -96,8 +96,8 @@ class ScheduleDecisions:
             # Whether a worker is free, and what disables a schedule, is decided at the due time.
             is_sound = all(change.schedule.is_enabled for change in decided.changes)
             has_workers = any(run.is_of_worker for run in decided.runs)
-            may_overlap = row.definition.get("overlap", "allow") == "allow"
-            return decided if is_sound and may_overlap and not has_workers else None
+            is_allowed = row.definition.get("overlap", "allow") == "allow"
+            return decided if is_sound and is_allowed and not has_workers else None
 
         self._lookahead.look(self._store.schedules.due(at, MOST_AHEAD), at, decide)
 

@@ -103,6 +103,8 @@ def take(
     if not concerned or due_times.is_spent(definition, progress):
         return Step(progress)
     timed_out = time_out(definition, progress, now)
+    if due_times.is_spent(definition, timed_out.progress):  # the forced run was the last one
+        return timed_out
     step = _count(definition, timed_out.progress.seeing(occurrence), occurrence, concerned, now)
     return Step(step.progress, (*timed_out.made, *step.made))
 

@@ -130,6 +130,16 @@ def test_events_after_the_last_run_have_no_effect(trigger):
     assert life.progress.collecting is None
 
 
+def test_an_event_after_a_forced_run_that_is_the_last_has_no_effect():
+    two = AnyOf((Partition("d", 2), Partition("e")))
+    force = TimeoutPolicy.FORCE
+    life = Life(a_schedule(two, max_runs=1, timeout=HOUR, timeout_policy=force), DAY)
+    life.take(partitions(1))
+    made = life.take(partitions(2, dataset="e", when=at("02:00")))
+    assert [one.cause["events"] for one in made] == [["id1"]]
+    assert life.progress.runs == 1
+
+
 def test_one_off_times_count_as_runs():
     both = AnyOf((Once(at("01:00")), Once(at("02:00"))))
     assert len(Life(a_schedule(both, max_runs=1), DAY).catch_up(at("05:00"))) == 1
