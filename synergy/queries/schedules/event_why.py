@@ -9,6 +9,7 @@ from datetime import datetime
 from synergy.model.schedule import Event, Run, Schedule
 from synergy.names import DECIDED_EVENT
 from synergy.queries.schedules.event_effects import causes
+from synergy.queries.schedules.next_due import ALL_RUNS_MADE
 from synergy.queries.schedules.views import LegView
 from synergy.schedule.definition import Definition, EventTrigger, Leaf, Partition, leaves
 from synergy.schedule.format.literals import spelled_instant
@@ -101,7 +102,7 @@ class EventEffects:
         if end is not None and event.at > end:
             return f"nothing: it came after the end of the schedule, {_at(end)}"
         if is_spent(self._definition, progress) and event.seq > self._last:
-            return "nothing: max_runs: all runs are made"
+            return f"nothing: {ALL_RUNS_MADE}"
         last = progress.last_execution
         is_by_lifetimes = event_lifetime.has_lifetimes_only(self._definition.trigger)
         if is_by_lifetimes and last is not None and event.timestamp <= last:
