@@ -89,12 +89,14 @@ def run_backfill(arguments: argparse.Namespace) -> None:
 
 
 def _lines(arguments: argparse.Namespace, found: Sequence[BackfilledDue]) -> list[str]:
+    from synergy.queries.wording import counted
+
     if not found:
         return [f"{arguments.name} has no due time from {arguments.start} to {arguments.end}"]
     runs = sum(map(_is_run, found))
     verb = "would be run" if arguments.dry_run else "is run" if runs == 1 else "are run"
-    counted = f"{len(found):,} due time{'s' if len(found) > 1 else ''}"
-    lines = [f"{counted} of {arguments.name}, of which {runs:,} {verb}:"]
+    dues = counted(len(found), "due time")
+    lines = [f"{dues} of {arguments.name}, of which {runs:,} {verb}:"]
     return [*lines, *(f"{output.instant(one.due_at)}  {_what(one)}" for one in found)]
 
 
