@@ -25,7 +25,7 @@ from synergy.queries.schedules.run_successors import successor_id
 from synergy.schedule import catchup
 from synergy.schedule.definition import Definition, Times
 from synergy.schedule.due import Due
-from synergy.schedule.format.literals import spelled_instant
+from synergy.schedule.format.literals import readable_instant, spelled_instant
 from synergy.schedule.progress.due_times import is_spent
 from synergy.schedule.progress.event_matching import alone
 from synergy.schedule.progress.state import Made
@@ -113,8 +113,7 @@ def _dues(definition: Definition, start: datetime, end: datetime, now: datetime)
         raise InvalidValue("from is not before to")
     if end > now:
         raise InvalidValue(
-            f"to is after now, {spelled_instant(now.replace(microsecond=0))}: the schedule itself "
-            "runs what comes due"
+            f"to is after now, {readable_instant(now)}: the schedule itself runs what comes due"
         )
     lines = [leaf for _, leaf in alone(definition.trigger) if isinstance(leaf, Times)]
     if not lines:
