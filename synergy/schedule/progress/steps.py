@@ -38,7 +38,7 @@ from datetime import datetime
 
 from synergy.schedule.definition import Definition, EventTrigger, Leaf, leaves
 from synergy.schedule.progress import due_times, event_lifetime, event_matching
-from synergy.schedule.progress.run_building import extended, run_if_met, time_out
+from synergy.schedule.progress.run_building import drop_at_end, extended, run_if_met, time_out
 from synergy.schedule.progress.state import Collecting, Made, Occurrence, ProgressState, Step
 
 _BY_TIME = (
@@ -48,6 +48,7 @@ _BY_TIME = (
     due_times.run_lines,
     due_times.run_elapsed,
     due_times.latch,
+    drop_at_end,
 )
 
 

@@ -102,6 +102,16 @@ def test_what_was_collected_is_dropped_at_the_end(policy):
     assert life.wake_at() is None
 
 
+def test_what_comes_at_the_end_is_not_dropped_because_an_agent_looks_later():
+    late = at("02:00:05")
+    with_time = Life(a_schedule(AllOf((Partition("d"), times("at 02:00"))), end=at("02:00")), DAY)
+    with_time.take(partitions(1, when=at("01:00")))
+    assert len(runs(with_time.catch_up(late))) == 1
+    of_events = Life(a_schedule(Partition("d", 2), end=at("02:00")), DAY)
+    of_events.take(partitions(1, when=at("01:00")))
+    assert len(runs(of_events.take(partitions(2, when=at("02:00")), late))) == 1
+
+
 # The number of runs
 
 
