@@ -128,7 +128,7 @@ def json_object(text: str) -> dict[str, object]:
 
     try:
         found = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise argparse.ArgumentTypeError(f"{text!r:.60} is not JSON: {error}") from None
     if not isinstance(found, dict):
         raise argparse.ArgumentTypeError(f'{text!r:.60}: expected an object such as {{"n": 1}}')

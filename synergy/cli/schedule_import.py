@@ -38,7 +38,7 @@ def run_import_crontab(arguments: argparse.Namespace) -> None:
     """Make processes and schedules of a crontab; `launch.py reload` then takes them over.
 
     They are written into a file in crontabs/, beside context.py. What cannot be taken is reported
-    line by line. To import the file again replaces what became of it before.
+    line by line. Importing the file again replaces what became of it before.
     """
     from synergy.cli.input_files import read_text
     from synergy.compose import HERE

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from synergy.cli import output
-from synergy.cli.options import CHANGE, NAME, Verbs, argument
+from synergy.cli.options import CHANGE, NAME, Verbs, argument, json_object
 from synergy.cli.schedule_notes import note_if_no_agent, note_if_run_nowhere
 from synergy.cli.schedule_preview import instant_of
 from synergy.cli.services import actor, services
-from synergy.errors import InvalidValue
 
 if TYPE_CHECKING:
     from synergy.commands.backfill import BackfilledDue
@@ -29,6 +27,7 @@ VERBS = Verbs()
     argument(
         "--arguments",
         metavar="JSON",
+        type=json_object,
         help="an object with arguments for this run only; they override those of the schedule",
     ),
     argument(
@@ -60,19 +59,7 @@ def _values(arguments: argparse.Namespace) -> RunValues:
     from synergy.commands.run_values import RunValues
 
     payload = None if arguments.payload is None else read_text(arguments.payload)
-    return RunValues(_object(arguments.arguments), payload)
-
-
-def _object(text: str | None) -> Mapping[str, object] | None:
-    if text is None:
-        return None
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InvalidValue(f"--arguments is not JSON: {error}") from None
-    if not isinstance(value, dict):
-        raise InvalidValue('--arguments is not a JSON object, such as {"day": "2026-11-21"}')
-    return value
+    return RunValues(arguments.arguments, payload)
 
 
 @VERBS.verb(
@@ -102,12 +89,14 @@ def run_backfill(arguments: argparse.Namespace) -> None:
 
 
 def _lines(arguments: argparse.Namespace, found: Sequence[BackfilledDue]) -> list[str]:
+    from synergy.queries.wording import counted
+
     if not found:
         return [f"{arguments.name} has no due time from {arguments.start} to {arguments.end}"]
     runs = sum(map(_is_run, found))
     verb = "would be run" if arguments.dry_run else "is run" if runs == 1 else "are run"
-    counted = f"{len(found):,} due time{'s' if len(found) > 1 else ''}"
-    lines = [f"{counted} of {arguments.name}, of which {runs:,} {verb}:"]
+    dues = counted(len(found), "due time")
+    lines = [f"{dues} of {arguments.name}, of which {runs:,} {verb}:"]
     return [*lines, *(f"{output.instant(one.due_at)}  {_what(one)}" for one in found)]
 
 

@@ -30,5 +30,5 @@ def note_if_run_nowhere(at: Services, schedules: Sequence[Schedule]) -> None:
     for process in run_nowhere(at.store, programs) if programs else ():
         output.note(
             f"no box that ever reported runs {process}, so its runs will wait: launch.py process "
-            f"show {process}; launch.py supervisor restart has a box read context.py again"
+            f"show {process}; launch.py reload has a box read context.py again"
         )

@@ -19,12 +19,14 @@ from synergy.errors import InvalidValue, Refused
 from synergy.lifecycle.legal_moves import RunMove
 from synergy.model.actor import Actor
 from synergy.model.schedule import Run, RunKind, RunState, Schedule, run_id
+from synergy.queries.schedules.next_due import ALL_RUNS_MADE
 from synergy.queries.schedules.pending import progress_of
 from synergy.queries.schedules.run_successors import successor_id
 from synergy.schedule import catchup
 from synergy.schedule.definition import Definition, Times
 from synergy.schedule.due import Due
-from synergy.schedule.format.literals import spelled_instant
+from synergy.schedule.format.literals import readable_instant, spelled_instant
+from synergy.schedule.progress.due_times import is_spent
 from synergy.schedule.progress.event_matching import alone
 from synergy.schedule.progress.state import Made
 from synergy.schedule.zones import zone
@@ -42,8 +44,8 @@ class BackfilledDue:
     """A due time of a backfill.
 
     `run` is the new run or record, or else the one that has done the due time or is to do it. It is
-    None in a dry run, and for a due time about which the schedule itself has not decided yet;
-    `state` is None then as well.
+    None in a dry run, and for a due time about which the schedule itself has not decided yet, or
+    that came after its last run; `state` is None then as well.
     """
 
     due_at: datetime
@@ -55,16 +57,20 @@ class BackfilledDue:
 
 @dataclass(frozen=True, slots=True)
 class PlannedDue:
-    """A due time, and the run or record that is made for it, or else the present one."""
+    """A due time, and the run or record that is made for it, or else the present one.
+
+    `reason`: why there is neither.
+    """
 
     at: datetime
     made: Run | None = None
     present: Run | None = None
+    reason: str = UNDECIDED
 
     def shown(self, *, dry_run: bool) -> BackfilledDue:
         run, is_new = self.made or self.present, self.made is not None
         if run is None:
-            return BackfilledDue(self.at, is_new, None, None, UNDECIDED)
+            return BackfilledDue(self.at, is_new, None, None, self.reason)
         id_ = None if dry_run and is_new else run.id
         return BackfilledDue(self.at, is_new, id_, run.state.value, run.reason)
 
@@ -82,6 +88,8 @@ def planned(
     dues = _dues(definition, start, end, now)
     known = _known(store, schedule, dues)
     progress = progress_of(schedule)
+    is_over = progress is not None and is_spent(definition, progress)
+    reason = ALL_RUNS_MADE if is_over else UNDECIDED
     found: list[PlannedDue] = []
     for due in dues:
         runs = known[due.at]
@@ -91,7 +99,8 @@ def planned(
         is_undecided = progress is not None and due.at > progress.last_due
         is_recorded = bool(runs and catchup.skip_reason(due, definition.exclude))
         if present is not None or is_undecided or is_recorded:
-            found.append(PlannedDue(due.at, present=present or next(iter(runs), None)))
+            present = present or next(iter(runs), None)
+            found.append(PlannedDue(due.at, present=present, reason=reason))
         else:
             made = _made(definition, due, runs, actor, now)
             found.append(PlannedDue(due.at, made=run_of(schedule, definition, made, now)))
@@ -104,8 +113,7 @@ def _dues(definition: Definition, start: datetime, end: datetime, now: datetime)
         raise InvalidValue("from is not before to")
     if end > now:
         raise InvalidValue(
-            f"to is after now, {spelled_instant(now.replace(microsecond=0))}: the schedule itself "
-            "runs what comes due"
+            f"to is after now, {readable_instant(now)}: the schedule itself runs what comes due"
         )
     lines = [leaf for _, leaf in alone(definition.trigger) if isinstance(leaf, Times)]
     if not lines:

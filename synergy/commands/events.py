@@ -21,8 +21,8 @@ from synergy.queries.schedules.event_effects import RecordedEvent
 from synergy.schedule.format.literals import (
     instant,
     readable_duration,
+    readable_instant,
     shown,
-    spelled_instant,
     suggestion,
 )
 from synergy.storage.protocol import Store
@@ -164,7 +164,7 @@ def _timestamp(item: Mapping[str, object], now: datetime) -> datetime:
     if found > now + MOST_AHEAD:
         raise InvalidValue(
             f"eventTimestamp: {shown(text)} is more than {readable_duration(MOST_AHEAD)} ahead of "
-            f"this machine's clock, {spelled_instant(now.replace(microsecond=0))}: send the time "
+            f"this machine's clock, {readable_instant(now)}: send the time "
             "of the event, in UTC or with an offset"
         )
     return found

@@ -96,9 +96,7 @@ class RunKind(Enum):
     PERIODS = "periods"  # the record of old periods that trigger nothing: `periods:<from>-<to>`
     TRIGGER = "trigger"  # by hand: `trigger:<word>`
     RETRY = "retry"  # repeats a failed run of a worker: `retry:<run>`
-    BACKFILL = (
-        "backfill"  # a past due time, by request: `backfill:<instant>`, `...<instant>/2`, ...
-    )
+    BACKFILL = "backfill"  # a past due time, on request: `backfill:<instant>`, then `.../2`
 
     @staticmethod
     def of(key: str) -> RunKind | None:

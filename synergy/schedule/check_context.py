@@ -53,7 +53,7 @@ class Known:
     def check_arguments(
         self, name: str, arguments: Mapping[str, object], location: Location
     ) -> None:
-        """Records a mistake if the process's command could not get an argument, or as an option."""
+        """Records a mistake for an argument with NUL, or that the command takes for an option."""
         process = self.processes.get(name) if self.processes else None
         if isinstance(process, FreerunProcess) and process.command is not None:
             given = {key: arguments[key] for key in process.arguments if key in arguments}

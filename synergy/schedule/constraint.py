@@ -40,7 +40,7 @@ from synergy.schedule.definition import (
     WhenUnmet,
     WorkerProgram,
 )
-from synergy.schedule.format.literals import readable_duration, readable_earliest, spelled_instant
+from synergy.schedule.format.literals import readable_duration, readable_earliest, readable_instant
 
 UNDER_WAY = "a run is under way"
 ANOTHER_WAITS = "a run is under way, and another one waits for its end"
@@ -238,7 +238,7 @@ def _since_last_run(
     until = facts.last_success_at + constraint.duration
     if now >= until:
         return None
-    last = spelled_instant(facts.last_success_at.replace(microsecond=0))
+    last = readable_instant(facts.last_success_at)
     reason = f"the last run succeeded at {last}: not before {readable_earliest(until)}"
     return _Unmet(constraint.when_unmet, reason, until)
 

@@ -261,13 +261,13 @@ class FirstRun(Enum):
 class Definition:
     """A schedule as its users define it.
 
-    Nothing is due before `start` or after `end`, nor after `max_runs` runs; `jitter` delays the
-    due times of `Times`, those on the dates `exclude` are skipped. `overlap` None: a due time
-    during a run of a worker is skipped, an event waits; requests overlap. With `coalesce` an event
-    joins a run that waits. After so many failed runs in a row (`pause_after_failures`) the schedule
-    is disabled. Runs with a higher `priority` are launched first. `zone` is the trigger's,
-    `template_zone` the template's. `budget` is how long sending is retried. `external_id` and `by`
-    are texts of the user's own.
+    Nothing is due before `start` or after `end`, nor after `max_runs` runs. `jitter` delays the
+    due times of `Times` and `Elapsed`; those of `Times` on the dates `exclude` are skipped.
+    `overlap` None: a due time during a run of a worker is skipped, an event waits; requests
+    overlap. With `coalesce` an event joins a run that waits. After so many failed runs in a row
+    (`pause_after_failures`) the schedule is disabled. Runs with a higher `priority` are launched
+    first. `zone` is the trigger's, `template_zone` the template's. `budget` is how long sending is
+    retried. `external_id` and `by` are texts of the user's own.
     """
 
     name: str

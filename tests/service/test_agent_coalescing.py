@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from synergy.agent.deciding import schedules
+from synergy.agent.deciding.joining import waiting_run
 from synergy.model.schedule import RunState
 from tests.service.agent_harness import NOW, OPERATOR, work
 
@@ -106,6 +108,29 @@ def test_a_run_that_an_operator_cancels_meanwhile_is_not_joined(factory):
     member.rest()
     assert factory.states() == {RunState.CANCELED: 1, PENDING: 1}
     assert sorted(causes(factory)) == [(["a"], 1), (["b"], 1)]
+
+
+def test_a_run_that_is_canceled_while_events_join_it_is_left_for_a_new_one(factory, monkeypatch):
+    factory.add("after", trigger={"partition": "visits"}, coalesce=True, **DELAYED)
+    member = factory.member()
+    partition(factory, "a")
+    member.rest()
+    stale = factory.runs()
+    factory.actions.cancel(stale[0].id, OPERATOR, factory.clock.now())
+    monkeypatch.setattr(
+        schedules, "waiting_run", lambda *row: stale.pop() if stale else waiting_run(*row)
+    )
+    before = decisions(member)
+    partition(factory, "b")
+    member.rest()
+    assert sorted(causes(factory)) == [(["a"], 1), (["b"], 1)]
+    assert [after - was for was, after in zip(before, decisions(member), strict=True)] == [1, 1]
+
+
+def decisions(member):
+    """The numbers of decisions that were written, and that were refused."""
+    total = member.agent._meter.total
+    return [total("schedule_executed_total", what) for what in ("decided", "refused")]
 
 
 def test_another_agent_joins_events_to_the_same_run(factory):

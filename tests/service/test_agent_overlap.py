@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from synergy.agent.deciding.cancellation import cancel_active
@@ -191,6 +193,20 @@ def test_runs_of_a_process_that_is_switched_off_do_not_count_for_max_runs(factor
     factory.store.controls.set_on("Export", True, "me", "", NOW)
     factory.advance(member, 2 * HOUR)
     assert states(factory) == [RunState.ABORTED, LAUNCHED]
+
+
+def test_runs_of_a_backfill_that_are_dropped_give_no_run_back(factory):
+    window = {"time_window": {"start": "12:59", "end": "14:30"}}
+    factory.add("hook", cron="0 * * * *", max_runs=2, timeout="30m", constraints=[window])
+    member = factory.member()
+    factory.advance(member, 3 * HOUR)
+    now = factory.clock.now()
+    begin = now.replace(hour=6)
+    factory.actions.backfill("hook", begin, begin + timedelta(hours=2), OPERATOR, now)
+    factory.advance(member, HOUR)
+    assert factory.states() == {RunState.PROCESSED: 2, RunState.ABORTED: 2}
+    (row,) = factory.store.schedules.get(["hook"])
+    assert row.wake_at is None
 
 
 def test_what_was_collected_and_dropped_gives_no_run_back(factory):

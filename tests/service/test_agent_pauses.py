@@ -10,8 +10,10 @@ from synergy.agent.deciding.failure_pauses import FailurePauses
 from synergy.delivery.request import sent
 from synergy.model.journal_event import JournalEvent
 from synergy.model.schedule import RunState, ScheduleChange
+from synergy.names import PAUSED_SCHEDULES
 from synergy.queries.health.failed_runs import paused
 from synergy.runtime.paused_schedules import paused_schedules
+from tests.malformed_rows import loosened
 from tests.service.agent_harness import NOW, OPERATOR, refused
 from tests.service.schedule_kit import journal_of, stored
 
@@ -89,6 +91,15 @@ def test_the_verdict_names_paused_schedules(agents, member):
     (one,) = paused(agents.store)
     row = stored(agents, "hook")
     assert (one.schedule, one.why, one.since) == ("hook", row.reason, row.changed_at)
+
+
+def test_a_malformed_list_of_paused_schedules_stops_no_agent_and_no_verdict(agents, member):
+    loosened(agents.store).execute(
+        "INSERT INTO fact (name, value) VALUES (?, x'ff00')", (PAUSED_SCHEDULES,)
+    )
+    assert list(paused(agents.store)) == []
+    agents.advance(member, 4 * HOUR)
+    assert not stored(agents, "hook").is_enabled
 
 
 def test_an_agent_that_takes_over_pauses_what_the_one_before_did_not(agents, member, monkeypatch):

@@ -145,6 +145,14 @@ def test_a_due_time_that_the_schedule_has_yet_to_decide_is_left_to_it(agents):
     assert [run.due_at.hour for run in agents.runs()] == [10, 11, 12]
 
 
+def test_a_due_time_after_the_last_run_is_left_alone(agents):
+    agents.actions.create_all([{**HOURLY, "max_runs": 1}], ALICE, hour(10), enable=True)
+    agents.advance(agents.member(), 3600)
+    (done, after) = backfill(agents, first=11, end=13)
+    assert (done.state, after.run) == ("processed", None)
+    assert after.reason == "max_runs: all runs are made"
+
+
 def test_a_day_that_a_country_skipped_gets_a_record_once(agents):
     agents.add("noon", trigger="cron 0 12 * * *", zone="Pacific/Apia")
     begin, end = datetime(2011, 12, 30, 1, tzinfo=UTC), datetime(2011, 12, 31, 1, tzinfo=UTC)

@@ -154,6 +154,39 @@ def test_excluded_due_times_are_shown_with_the_reason_and_do_not_count_as_runs(r
     ]
 
 
+def test_a_single_instant_is_due_on_an_excluded_date(agents, reads):
+    trigger = {"any_of": ["at 09:00", {"once": "2026-03-11T10:00:00Z"}]}
+    data = {"name": "d", "target": TARGET, "trigger": trigger, "exclude": ["2026-03-11"]}
+    preview = reads.preview(data, NOW, limit=2)
+    assert instants(preview) == ["03-11T09:00Z", "03-11T10:00Z"]
+    assert [due.remark for due in preview.dues] == ["2026-03-11 is an excluded date", ""]
+    agents.actions.create(data, ALICE, NOW, enable=True)
+    assert f"{reads.show_schedule('d').next_due:%dT%H}" == "11T10"
+    agents.advance(agents.member(), 86_400 - 3 * 3600)  # the excluded due time has a record now
+    assert f"{reads.show_schedule('d').next_due:%dT%H}" == "11T10"
+
+
+def test_no_due_time_after_the_end_is_the_next_one(agents, reads):
+    data = {"name": "d", "target": TARGET, "trigger": "at 09:00", "exclude": ["2026-03-11"]}
+    ended = {**data, "end": "2026-03-11T20:00:00Z"}
+    agents.actions.create(ended, ALICE, NOW, enable=True)
+    assert reads.show_schedule("d").next_due is None
+
+
+def test_the_preview_of_a_stored_schedule_has_the_runs_that_are_left(agents, reads):
+    data = {"name": "h", "target": TARGET, "trigger": "every 3600", "max_runs": 2}
+    agents.actions.create(data, ALICE, NOW, enable=True)
+    member = agents.member()
+    agents.advance(member, 3600)
+    assert instants(reads.preview("h")) == ["03-10T13:00Z", "03-10T14:00Z"]  # one is made, now
+    agents.advance(member, 3601)
+    assert instants(reads.preview("h", NOW)) == ["03-10T12:00Z", "03-10T13:00Z", "03-10T14:00Z"]
+    preview = reads.preview("h")
+    assert (instants(preview), preview.why_none) == ([], "max_runs: all runs are made")
+    agents.actions.disable("h", ALICE, agents.clock.now())
+    assert len(reads.preview("h").dues) == 2
+
+
 def test_a_preview_shows_delayed_due_times(reads):
     data = {"name": "h", "target": TARGET, "trigger": "every 3600", "jitter": "30m"}
     (due,) = reads.preview(data, NOW, limit=1).dues

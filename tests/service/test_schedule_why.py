@@ -140,6 +140,15 @@ def test_the_legs_that_are_met_and_unmet_are_told(agents, reads, member):
     assert unknown.endswith("there is no process Report")
 
 
+def test_a_lone_event_is_waited_for_although_the_last_one_is_alive(agents, reads, member):
+    agents.add("lone", trigger={"event": {"type": "FILE", "resource": "/in", "life": "1h"}})
+    agents.event("FILE", "/in/a", NOW, "first")
+    member.rest()
+    why = reads.why("lone")
+    assert texts(why, WhyKind.MET) == []
+    assert texts(why, WhyKind.UNMET) == ["event FILE /in: each such event is a run"]
+
+
 def test_an_event_that_started_nothing_is_explained(agents, reads, member):
     """The example of the semantics: the file is not alive any more when cron comes."""
     agents.event("FILE", "/in/early", NOW, "early")

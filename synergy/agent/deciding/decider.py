@@ -32,7 +32,7 @@ from synergy.errors import MessagingUnavailable
 from synergy.lifecycle.legal_moves import RunMove
 from synergy.lifecycle.state_changes import advance
 from synergy.model.journal import JournalEntry
-from synergy.model.schedule import Run, RunChange, RunState, Schedule
+from synergy.model.schedule import Run, RunChange, RunKind, RunState, Schedule
 from synergy.model.switches import is_switched_on
 from synergy.names import RUN_COUNTS
 from synergy.runtime.agent_counters import run_counts
@@ -170,8 +170,9 @@ class AgentDecider:
             self._launcher.hand_out(written.claimed, now, batch, self._outbox.announced)
         self._failure = self._failure or written.failure
         self._reload([*canceled, *(change.run.id for change in changes)])
-        if judged.unused:
-            self._note_failure(self._schedules.give_back(judged.unused, now))
+        # A run of a backfill was not counted, so it is not taken off.
+        if unused := [run for run in judged.unused if run.kind is not RunKind.BACKFILL]:
+            self._note_failure(self._schedules.give_back(unused, now))
 
     def _changes(self, judged: Judged, now: datetime) -> list[RunChange]:
         names = sorted({run.schedule for run, _ in judged.launch})

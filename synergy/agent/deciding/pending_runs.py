@@ -36,7 +36,7 @@ class Judged:
     """Runs to launch, to abort or to skip for a reason, and those with new reasons for waiting.
 
     `cancel` are the schedules whose active runs are to be canceled for a new one. `unused` are
-    dropped runs of schedules that have `max_runs`, of which they do not count.
+    dropped runs of schedules with `max_runs`, where such runs do not count.
     """
 
     launch: list[tuple[Run, Definition]] = field(default_factory=list)

@@ -96,8 +96,8 @@ class ScheduleDecisions:
             # Whether a worker is free, and what disables a schedule, is decided at the due time.
             is_sound = all(change.schedule.is_enabled for change in decided.changes)
             has_workers = any(run.is_of_worker for run in decided.runs)
-            may_overlap = row.definition.get("overlap", "allow") == "allow"
-            return decided if is_sound and may_overlap and not has_workers else None
+            is_allowed = row.definition.get("overlap", "allow") == "allow"
+            return decided if is_sound and is_allowed and not has_workers else None
 
         self._lookahead.look(self._store.schedules.due(at, MOST_AHEAD), at, decide)
 
@@ -266,13 +266,13 @@ class ScheduleDecisions:
             if joined:
                 refused_runs = self._store.runs.change(decided.joined)
                 written.refused = [change.run.schedule for change in refused_runs]
-                decided = decided.without(written.refused)
-            runs = commit.claimed = deliverer.claim_locally(decided.runs)
+            rest = decided.without(written.refused)
+            runs = commit.claimed = deliverer.claim_locally(rest.runs)
             if runs:
                 commit.claimed = written.runs = self._store.runs.create(runs, self._name)
                 self._launcher.hand_out(written.runs, now, batch, self._announced)
-            if decided.changes:
-                refused = self._store.schedules.change(decided.changes)
+            if rest.changes:
+                refused = self._store.schedules.change(rest.changes)
                 written.refused += [change.schedule.name for change in refused]
             if not written.refused:
                 for name, value in facts.items():

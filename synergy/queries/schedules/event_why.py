@@ -9,9 +9,10 @@ from datetime import datetime
 from synergy.model.schedule import Event, Run, Schedule
 from synergy.names import DECIDED_EVENT
 from synergy.queries.schedules.event_effects import causes
+from synergy.queries.schedules.next_due import ALL_RUNS_MADE
 from synergy.queries.schedules.views import LegView
 from synergy.schedule.definition import Definition, EventTrigger, Leaf, Partition, leaves
-from synergy.schedule.format.literals import spelled_instant
+from synergy.schedule.format.literals import readable_instant as readable
 from synergy.schedule.progress import event_lifetime
 from synergy.schedule.progress.due_times import is_spent
 from synergy.schedule.progress.event_keys import event_keys, key_of
@@ -90,7 +91,7 @@ class EventEffects:
         if self._progress is None:
             return "nothing: the schedule is not enabled, or cannot be read"
         if event.at < self._progress.begun:
-            return f"nothing: it came before the schedule began, {_at(self._progress.begun)}"
+            return f"nothing: it came before the schedule began, {readable(self._progress.begun)}"
         if event.seq > self._decided:
             return "nothing yet: no agent has processed it"
         return self._counted(event, concerned, self._progress)
@@ -99,19 +100,19 @@ class EventEffects:
         """The effect of an event that an agent has processed, and that started no run."""
         end = self._definition.end
         if end is not None and event.at > end:
-            return f"nothing: it came after the end of the schedule, {_at(end)}"
+            return f"nothing: it came after the end of the schedule, {readable(end)}"
         if is_spent(self._definition, progress) and event.seq > self._last:
-            return "nothing: max_runs: all runs are made"
+            return f"nothing: {ALL_RUNS_MADE}"
         last = progress.last_execution
         is_by_lifetimes = event_lifetime.has_lifetimes_only(self._definition.trigger)
         if is_by_lifetimes and last is not None and event.timestamp <= last:
-            return f"nothing: its timestamp is not later than the last execution, {_at(last)}"
+            return f"nothing: its timestamp is not later than the last execution, {readable(last)}"
         kept = {path: progress.met.get(path) for path in concerned}
         if any(met is not None and met.event == event.id for met in kept.values()):
             return f"it counts for {self._named(concerned)}; {self._others(concerned)}"
         newer = [met.at for met in kept.values() if met is not None and met.event]
         if newer:
-            return f"another one counts for {self._named(concerned)}, {_at(max(newer))}"
+            return f"another one counts for {self._named(concerned)}, {readable(max(newer))}"
         collecting = progress.collecting
         events = collecting.cause.get("events") if collecting is not None else None
         if isinstance(events, list) and event.id in events:
@@ -130,7 +131,3 @@ class EventEffects:
 
 def _worded(leg: LegView) -> str:
     return f"{leg.words} ({leg.how})"
-
-
-def _at(instant: datetime) -> str:
-    return spelled_instant(instant.replace(microsecond=0))

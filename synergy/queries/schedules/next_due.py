@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from synergy.model.schedule import Schedule
 from synergy.queries.schedules.trigger_progress import BY_TIME
-from synergy.schedule.catchup import next_of
-from synergy.schedule.definition import Definition, Times, leaves
+from synergy.schedule.catchup import next_any, next_of
+from synergy.schedule.definition import Definition, Once, Times, leaves
 from synergy.schedule.format.literals import spelled_instant
 from synergy.schedule.progress.due_times import is_spent
 from synergy.schedule.progress.state import ProgressState
 from synergy.schedule.zones import zone
+
+ALL_RUNS_MADE = "max_runs: all runs are made"
+
+_TICK = timedelta(microseconds=1)
 
 
 def next_due(schedule: Schedule, definition: Definition | None) -> datetime | None:
@@ -23,11 +27,15 @@ def next_due(schedule: Schedule, definition: Definition | None) -> datetime | No
     if not by_time:
         return None
     local = zone(definition.zone)
-    if at.astimezone(local).date() not in definition.exclude:
-        return at
     lines = [leaf for leaf in by_time if isinstance(leaf, Times)]
-    found = (next_of(line, local, at, definition.exclude) for line in lines)
-    return min((one for one in found if one is not None), default=None)
+    onces = [leaf.at for leaf in by_time if isinstance(leaf, Once)]
+    if at in onces or at.astimezone(local).date() not in definition.exclude:
+        return at
+    if all(next_any(line, local, at - _TICK) != at for line in lines):
+        return at  # only the due times of lines are excluded
+    found = [*(next_of(line, local, at, definition.exclude) for line in lines), *onces]
+    later = [one for one in found if one is not None and one > at]
+    return min((one for one in later if one <= (definition.end or one)), default=None)
 
 
 def why_over(
@@ -37,5 +45,5 @@ def why_over(
     if definition.end is not None and definition.end < now:
         return (f"end: it was at {spelled_instant(definition.end)}: nothing is due any more",)
     if progress is not None and is_spent(definition, progress):
-        return ("max_runs: all runs are made: nothing is due any more",)
+        return (f"{ALL_RUNS_MADE}: nothing is due any more",)
     return ()

@@ -10,6 +10,7 @@ from itertools import groupby, islice
 from sys import maxsize
 
 from synergy.model.schedule import RunKind, run_id
+from synergy.queries.schedules.next_due import ALL_RUNS_MADE
 from synergy.queries.schedules.views import DueView, Preview
 from synergy.schedule.catchup import skip_reason
 from synergy.schedule.cron.line import Cron
@@ -20,7 +21,9 @@ from synergy.schedule.format.literals import spelled_instant
 from synergy.schedule.format.programs import StoredDelivery
 from synergy.schedule.format.read import warnings
 from synergy.schedule.format.summary import summarize
+from synergy.schedule.progress.due_times import is_spent
 from synergy.schedule.progress.event_matching import alone
+from synergy.schedule.progress.state import ProgressState
 from synergy.schedule.request_template import NAMES, fill, unknown, values
 from synergy.schedule.zones import zone
 from synergy.storage.protocol import ReadablePayloads
@@ -39,15 +42,16 @@ def preview(
     end: datetime | None = None,
     limit: int = 10,
     added_at: datetime | None = None,
+    progress: ProgressState | None = None,
 ) -> Preview:
     """The preview with at most `limit` due times in `[start, end]`.
 
     `added_at` is now for a definition that is not stored: past one-off times are due when it is
-    added.
+    added. `progress` is that of a stored one, which may have made some of its `max_runs`.
     """
     definition = _with_payload(definition, payloads)
     last = min(end or LATEST, definition.end or LATEST)
-    found = list(islice(_dues(definition, start, last), limit + 1))
+    found = list(islice(_dues(definition, start, last, progress), limit + 1))
     shown = tuple(found[:limit])
     program = definition.program
     body, names = None, []
@@ -61,7 +65,7 @@ def preview(
         dialects=tuple(_dialects(definition)),
         dues=shown,
         more=len(found) > limit,
-        why_none="" if shown else _why_none(definition, added_at),
+        why_none="" if shown else _why_none(definition, added_at, progress),
         warnings=tuple(warnings(definition)),
         body=body,
         unknown=tuple(names),
@@ -79,7 +83,9 @@ def _with_payload(definition: Definition, payloads: ReadablePayloads) -> Definit
     )
 
 
-def _dues(definition: Definition, start: datetime, end: datetime) -> Iterator[DueView]:
+def _dues(
+    definition: Definition, start: datetime, end: datetime, progress: ProgressState | None
+) -> Iterator[DueView]:
     """The due times of all time triggers, each instant once, until all runs are made."""
     floor = start - _TICK
     if definition.start is not None:
@@ -90,16 +96,19 @@ def _dues(definition: Definition, start: datetime, end: datetime) -> Iterator[Du
         for _, leaf in leaves(definition.trigger)
         if isinstance(leaf, Times)
     ]
-    runs = 0
-    for at, same in groupby(merge(*lines, _onces(definition, floor, end), key=_at), key=_at):
+    onces = _onces(definition, floor, end)
+    not_excluded = {due.at for due in onces}
+    decided, runs = (progress.last_due, progress.runs) if progress is not None else (floor, 0)
+    for at, same in groupby(merge(*lines, onces, key=_at), key=_at):
+        if at > decided and runs >= (definition.max_runs or maxsize):
+            return
         first = next(iter(same))
-        if not first.is_skipped and (reason := skip_reason(first, definition.exclude)):
+        is_excludable = not first.is_skipped and at not in not_excluded
+        if is_excludable and (reason := skip_reason(first, definition.exclude)):
             yield DueView(at, None, reason)
             continue
         yield DueView(at, first.local, first.remark)
-        runs += first.local is not None
-        if runs == definition.max_runs:
-            return
+        runs += at > decided and first.local is not None
 
 
 def _onces(definition: Definition, floor: datetime, end: datetime) -> list[Due]:
@@ -131,7 +140,11 @@ def _dialects(definition: Definition) -> Iterator[str]:
             yield f"{trigger}{dialect}: {describe(trigger, zone(definition.zone))}"
 
 
-def _why_none(definition: Definition, added_at: datetime | None) -> str:
+def _why_none(
+    definition: Definition, added_at: datetime | None, progress: ProgressState | None
+) -> str:
+    if progress is not None and is_spent(definition, progress):
+        return ALL_RUNS_MADE
     onces = [
         _once_at(definition, leaf)
         for _, leaf in alone(definition.trigger)

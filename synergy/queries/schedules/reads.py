@@ -189,14 +189,15 @@ class ScheduleReads:
 
         Raises NotFound, or InvalidDefinition with all mistakes.
         """
-        now = self._clock.now()
+        now, progress = self._clock.now(), None
         if isinstance(what, str):
             stored = stored_schedule(self._store, what)
             definition, added_at = read(stored.definition, UNCHECKED), None
+            progress = progress_of(stored)
         else:
             definition, added_at = read(what, known(self._deployment.processes)), now
         begin = now if start is None else start
-        seen = preview(definition, self._store.payloads, begin, end, limit, added_at)
+        seen = preview(definition, self._store.payloads, begin, end, limit, added_at, progress)
         return preview_for_viewers(seen) if self._for_viewers else seen
 
     def effects_of(

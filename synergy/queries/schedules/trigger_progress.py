@@ -56,7 +56,10 @@ def missing(trigger: Trigger, legs: Mapping[str, LegView], path: str = "") -> li
 
 def _leg(path: str, leaf: Leaf, definition: Definition, met: Met | None, now: datetime) -> LegView:
     words = trigger_words(leaf, definition.zone)
-    is_met, how = _how(leaf, met, now)
+    if isinstance(definition.trigger, EventTrigger):  # a lone one
+        is_met, how = False, "each such event is a run"
+    else:
+        is_met, how = _how(leaf, met, now)
     return LegView(path, words, is_met, how, met.at if met is not None else None)
 
 

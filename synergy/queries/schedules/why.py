@@ -25,7 +25,7 @@ from synergy.schedule.definition import (
     TimeoutPolicy,
     leaves,
 )
-from synergy.schedule.format.literals import spelled_instant
+from synergy.schedule.format.literals import readable_instant as readable
 from synergy.schedule.progress.state import ProgressState
 from synergy.storage.protocol import StoreView
 
@@ -152,25 +152,26 @@ class WhySchedule:
         yield from _some(WhyKind.CONSTRAINT, shown, pending)
 
     def _running(self, run: Run) -> WhyCause:
-        text = f"run {run.id}, due {_at(run.due_at)}, is under way"
+        text = f"run {run.id}, due {readable(run.due_at)}, is under way"
         if run.not_before is not None:
-            text += f"; attempt {run.attempt} failed, the next one is at {_at(run.not_before)}"
+            text += f"; attempt {run.attempt} failed, the next one is at {readable(run.not_before)}"
         return WhyCause(WhyKind.RUNNING, text, run.launched_at, (remedies.look_at_run(run.id),))
 
     def _pending(self, run: Run, definition: Definition | None) -> WhyCause:
         waits = "; ".join(run.detail.waits) or "an agent has yet to judge it"
-        text = f"run {run.id}, due {_at(run.due_at)}, waits: {waits}"
+        text = f"run {run.id}, due {readable(run.due_at)}, waits: {waits}"
         if definition is not None:
             is_forced = definition.timeout_policy is TimeoutPolicy.FORCE
             ends = "launched anyway" if is_forced else "dropped"
-            text += f"; it is {ends} at {_at(run.created_at + definition.timeout)}"
+            text += f"; it is {ends} at {readable(run.created_at + definition.timeout)}"
         return WhyCause(WhyKind.CONSTRAINT, text, run.created_at, (remedies.cancel_run(run.id),))
 
     def _ended(self) -> Iterator[WhyCause]:
         newest, _ = self._store.runs.find(self._schedule.name, limit=1)
         for run in newest:
             if run.state in _NOT_RUN:
-                text = f"the newest run, due {_at(run.due_at)}, is {run.state.value}: {run.reason}"
+                due, state = readable(run.due_at), run.state.value
+                text = f"the newest run, due {due}, is {state}: {run.reason}"
                 helps = (remedies.look_at_run(run.id),)
                 yield WhyCause(WhyKind.ENDED, text, run.finished_at, helps)
 
@@ -199,9 +200,9 @@ class WhySchedule:
 
     def _due(self, due: datetime | None) -> Iterator[WhyCause]:
         if due is not None:
-            text = f"it is due next at {_at(due)}"
+            text = f"it is due next at {readable(due)}"
             if self._now - due > _SECOND:
-                text = f"it was due at {_at(due)}, and no agent has decided about it yet"
+                text = f"it was due at {readable(due)}, and no agent has decided about it yet"
             yield WhyCause(WhyKind.DUE, text)
 
 
@@ -210,7 +211,3 @@ def _some(kind: WhyKind, shown: Iterator[WhyCause], runs: Sequence[Run]) -> Iter
     yield from shown
     if len(runs) > WIDTH:
         yield WhyCause(kind, f"and {len(runs) - WIDTH:,} more runs")
-
-
-def _at(instant: datetime) -> str:
-    return spelled_instant(instant.replace(microsecond=0))

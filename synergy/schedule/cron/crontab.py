@@ -131,7 +131,8 @@ class _Reader:
             self._note(number, text, _REMARKS[name])
         if name != "LOGNAME":
             self._variables[name] = value
-        self._zone()
+        if name == ZONE:
+            self._zone()
 
     def _zone(self) -> str | None:
         """The zone of the lines from here on; raises InvalidValue if there is no such zone."""

@@ -156,9 +156,14 @@ def spelled_instant(value: datetime) -> str:
     return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
+def readable_instant(value: datetime) -> str:
+    """The instant to the second; a fraction is left out."""
+    return spelled_instant(value.replace(microsecond=0))
+
+
 def readable_earliest(value: datetime) -> str:
     """The first whole second that is not before the instant."""
-    return spelled_instant((value + _ALMOST_A_SECOND).replace(microsecond=0))
+    return readable_instant(value + _ALMOST_A_SECOND)
 
 
 def _seconds(value: object) -> float | None:

@@ -19,7 +19,7 @@ from synergy.schedule.definition import (
 )
 from synergy.schedule.format.literals import readable_duration
 from synergy.schedule.progress import event_lifetime, event_matching
-from synergy.schedule.progress.state import Made, Occurrence, ProgressState, Step
+from synergy.schedule.progress.state import Collecting, Made, Occurrence, ProgressState, Step
 
 NAMED = 100  # the newest events are named in the cause of a run; all events are counted
 
@@ -72,30 +72,53 @@ def run_if_met(
 
 
 def time_out(definition: Definition, progress: ProgressState, now: datetime) -> Step:
-    """Drops the collecting job, or forces it to run, if it has waited for the timeout.
-
-    It is dropped at the schedule's end.
-    """
+    """Drops the collecting job, or forces it to run, if it has waited for the timeout."""
     collecting, end = progress.collecting, definition.end
     if collecting is None:
         return Step(progress)
     until = collecting.since + definition.timeout
-    reason = f"timed out: not triggered within {readable_duration(definition.timeout)}"
-    is_ended = end is not None and end < min(now, until)
-    if is_ended:
-        reason = "the schedule ended before it was triggered"
-    elif now < until:
+    if now < until or (end is not None and end < until):
         return Step(progress)
+    reason = f"timed out: not triggered within {readable_duration(definition.timeout)}"
+    if definition.timeout_policy is not TimeoutPolicy.FORCE:
+        return _dropped(definition, progress, collecting, reason, now)
     made = Made(
         key=RunKind.EVENTS.key(collecting.number),
         due_at=now,
         created_at=collecting.since,
         cause={**collecting.cause, "remark": reason},
     )
-    if definition.timeout_policy is TimeoutPolicy.FORCE and not is_ended:
-        return Step(_having_run(definition, progress, now), (made,))
-    made = replace(made, ended_by=RunMove.ABORT, reason=reason, cause=collecting.cause)
-    return Step(_emptied(definition, progress, now), (made,))
+    return Step(_having_run(definition, progress, now), (made,))
+
+
+def drop_at_end(definition: Definition, progress: ProgressState, now: datetime) -> Step:
+    """Drops the collecting job after the schedule's end.
+
+    It comes after everything that was due, or arrived, up to the end: an agent looks later.
+    """
+    collecting, end = progress.collecting, definition.end
+    if collecting is None or end is None or now <= end:
+        return Step(progress)
+    reason = "the schedule ended before it was triggered"
+    return _dropped(definition, progress, collecting, reason, now)
+
+
+def _dropped(
+    definition: Definition,
+    progress: ProgressState,
+    collecting: Collecting,
+    reason: str,
+    now: datetime,
+) -> Step:
+    record = Made(
+        key=RunKind.EVENTS.key(collecting.number),
+        due_at=now,
+        created_at=collecting.since,
+        ended_by=RunMove.ABORT,
+        reason=reason,
+        cause=collecting.cause,
+    )
+    return Step(_emptied(definition, progress, now), (record,))
 
 
 def extended(cause: Mapping[str, object], occurrence: Occurrence) -> dict[str, object]:

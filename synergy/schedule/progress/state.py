@@ -103,8 +103,8 @@ class ProgressState:
     `begun`; it never goes back. `met` is the state of the trigger's leaves by path, and
     `emptied_at` when that was last cleared: by a run, by a timeout, or at the beginning. `done` are
     the paths of one-off legs that were due, and `first` after the run of `first_run: immediately`.
-    `runs` counts the runs of a schedule with `max_runs`; those that end before they are launched
-    are taken off again.
+    `runs` counts the runs of a schedule with `max_runs`; those that are skipped or aborted are
+    taken off again.
     `last_execution` is the timestamp of the event that last ran a schedule of events with
     lifetimes; `last_run_at` is when a run was last made.
     `seen_events` and `seen_journal` are the numbers of the newest occurrences that counted;

@@ -38,7 +38,7 @@ from datetime import datetime
 
 from synergy.schedule.definition import Definition, EventTrigger, Leaf, leaves
 from synergy.schedule.progress import due_times, event_lifetime, event_matching
-from synergy.schedule.progress.run_building import extended, run_if_met, time_out
+from synergy.schedule.progress.run_building import drop_at_end, extended, run_if_met, time_out
 from synergy.schedule.progress.state import Collecting, Made, Occurrence, ProgressState, Step
 
 _BY_TIME = (
@@ -48,6 +48,7 @@ _BY_TIME = (
     due_times.run_lines,
     due_times.run_elapsed,
     due_times.latch,
+    drop_at_end,
 )
 
 
@@ -103,6 +104,8 @@ def take(
     if not concerned or due_times.is_spent(definition, progress):
         return Step(progress)
     timed_out = time_out(definition, progress, now)
+    if due_times.is_spent(definition, timed_out.progress):  # the forced run was the last one
+        return timed_out
     step = _count(definition, timed_out.progress.seeing(occurrence), occurrence, concerned, now)
     return Step(step.progress, (*timed_out.made, *step.made))
 

@@ -144,9 +144,9 @@ def test_the_zone_of_times_is_that_of_cron() -> None:
 
 
 def test_no_line_below_an_unknown_zone_is_taken_in_another_zone() -> None:
-    found = imported("CRON_TZ=Nowhere\n0 1 * * * a\nCRON_TZ=UTC\n0 1 * * * b\n")
-    assert [remark.line for remark in found.refused] == [1, 2]
-    assert list(found.names) == [4]
+    found = imported("CRON_TZ=Nowhere\nA=b\n0 1 * * * a\nCRON_TZ=UTC\n0 1 * * * b\n")
+    assert [remark.line for remark in found.refused] == [1, 3]
+    assert list(found.names) == [5]
 
 
 @pytest.mark.parametrize(

@@ -102,6 +102,16 @@ def test_what_was_collected_is_dropped_at_the_end(policy):
     assert life.wake_at() is None
 
 
+def test_what_comes_at_the_end_is_not_dropped_because_an_agent_looks_later():
+    late = at("02:00:05")
+    with_time = Life(a_schedule(AllOf((Partition("d"), times("at 02:00"))), end=at("02:00")), DAY)
+    with_time.take(partitions(1, when=at("01:00")))
+    assert len(runs(with_time.catch_up(late))) == 1
+    of_events = Life(a_schedule(Partition("d", 2), end=at("02:00")), DAY)
+    of_events.take(partitions(1, when=at("01:00")))
+    assert len(runs(of_events.take(partitions(2, when=at("02:00")), late))) == 1
+
+
 # The number of runs
 
 
@@ -128,6 +138,16 @@ def test_events_after_the_last_run_have_no_effect(trigger):
     taken = [life.take(an_event(seq, kind, resource, DAY + seq * MINUTE)) for seq in range(1, 5)]
     assert [len(made) for made in taken] == [1, 1, 0, 0]
     assert life.progress.collecting is None
+
+
+def test_an_event_after_a_forced_run_that_is_the_last_has_no_effect():
+    two = AnyOf((Partition("d", 2), Partition("e")))
+    force = TimeoutPolicy.FORCE
+    life = Life(a_schedule(two, max_runs=1, timeout=HOUR, timeout_policy=force), DAY)
+    life.take(partitions(1))
+    made = life.take(partitions(2, dataset="e", when=at("02:00")))
+    assert [one.cause["events"] for one in made] == [["id1"]]
+    assert life.progress.runs == 1
 
 
 def test_one_off_times_count_as_runs():
