@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from synergy.cli import output
-from synergy.cli.options import CHANGE, NAME, Verbs, argument, json_object
+from synergy.cli.options import CHANGE, NAME, TIMES, Verbs, argument, json_object
 from synergy.cli.schedule_notes import note_if_no_agent, note_if_run_nowhere
-from synergy.cli.schedule_preview import instant_of
-from synergy.cli.services import actor, services
+from synergy.cli.services import actor, services, times
+from synergy.errors import InvalidValue
 
 if TYPE_CHECKING:
     from synergy.commands.backfill import BackfilledDue
@@ -64,12 +64,12 @@ def _values(arguments: argparse.Namespace) -> RunValues:
 
 @VERBS.verb(
     """launch.py schedule backfill nightly --from 2026-11-01 --to 2026-11-08 --dry-run
-    launch.py schedule backfill hourly --from 2026-11-20T06:00:00Z --to 2026-11-20T12:00:00Z""",
+    launch.py schedule backfill hourly --from 2026-11-20T06:00:00Z --to 2026-11-20T12:00:00Z
+    launch.py schedule backfill hourly --from "last night" --zone Europe/Berlin""",
     NAME,
-    argument("--from", dest="start", metavar="TIME", required=True, help="an instant, or a day"),
-    argument("--to", dest="end", metavar="TIME", required=True, help="the end, not included"),
+    *TIMES,
     *CHANGE,
-    records=("name", "start", "end"),
+    records=("name", "begin", "end", "zone"),
 )
 def run_backfill(arguments: argparse.Namespace) -> None:
     """Run a schedule for the due times of a past time that no run has done.
@@ -77,22 +77,35 @@ def run_backfill(arguments: argparse.Namespace) -> None:
     The runs wait for each other, oldest first, and for the constraints of the schedule. Due times
     with a run that succeeded, or has not ended, are left alone.
     """
-    start, end = instant_of(arguments.start, "--from"), instant_of(arguments.end, "--to")
+    from synergy.schedule.format.literals import spelled_instant
+
     with services() as at:
+        within = times(arguments, at)
+        if within.begin is None or within.end is None:
+            raise InvalidValue(
+                "a backfill has a beginning and an end: --from and --to, or a span such as "
+                "--from yesterday"
+            )
         found = at.schedule_commands.backfill(
-            arguments.name, start, end, actor(arguments.reason), at.now, dry_run=arguments.dry_run
+            arguments.name,
+            within.begin,
+            within.end,
+            actor(arguments.reason),
+            at.now,
+            dry_run=arguments.dry_run,
         )
         note_if_no_agent(at)
         note_if_run_nowhere(at, [at.schedule_commands.schedule(arguments.name)])
     content = {"schedule": arguments.name, "dues": found}
-    output.show_change(arguments, content, *_lines(arguments, found))
+    span = f"from {spelled_instant(within.begin)} to {spelled_instant(within.end)}"
+    output.show_change(arguments, content, *_lines(arguments, found, span))
 
 
-def _lines(arguments: argparse.Namespace, found: Sequence[BackfilledDue]) -> list[str]:
+def _lines(arguments: argparse.Namespace, found: Sequence[BackfilledDue], span: str) -> list[str]:
     from synergy.queries.wording import counted
 
     if not found:
-        return [f"{arguments.name} has no due time from {arguments.start} to {arguments.end}"]
+        return [f"{arguments.name} has no due time {span}"]
     runs = sum(map(_is_run, found))
     verb = "would be run" if arguments.dry_run else "is run" if runs == 1 else "are run"
     dues = counted(len(found), "due time")

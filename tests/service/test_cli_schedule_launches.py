@@ -56,6 +56,18 @@ def test_a_time_without_due_times_is_told(schedules):
     assert f"hourly has no due time from {begin} to {end}" in said
 
 
+def test_a_backfill_takes_the_times_of_lists_and_needs_both(schedules):
+    words = ("--from", "yesterday", "--zone", "Europe/Berlin", "--dry-run")
+    dues = schedules.json("schedule", "backfill", "hourly", *words)["dues"]
+    assert [dues[0]["due_at"], dues[-1]["due_at"], len(dues)] == [
+        "2015-05-18T22:00:00Z",
+        "2015-05-19T21:00:00Z",
+        24,
+    ]
+    assert schedules.run("schedule", "backfill", "hourly", "--from", "2015-05-19") == 2
+    assert "--from and --to, or a span" in schedules.err
+
+
 def test_a_list_of_one_program(schedules):
     items = schedules.json("schedule", "list", "--program", "sqs:jobs")["items"]
     assert [item["name"] for item in items] == ["hourly"]
