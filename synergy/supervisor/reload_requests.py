@@ -64,25 +64,28 @@ class Requests:
     def __init__(self, facts: Facts, box: str) -> None:
         self._facts = facts
         self._box = box
-        self._seen: str | None = None
+        self._closed = ""
 
     def skip(self) -> Answer | None:
         """Leaves a request that was made before this supervisor started.
 
         Returns its answer if the supervisor before this one ended before the new state was up.
         """
-        self._seen = self._facts.get(reload_request(self._box))
+        if request := self.next():
+            self.close(request)
         text = self._facts.get(reload_answer(self._box))
         answer = None if text is None else Answer(**json.loads(text))
         return None if answer is None or answer.is_done else answer
 
     def next(self) -> Request | None:
-        """A request that was not seen before."""
+        """The newest request, until it is closed."""
         text = self._facts.get(reload_request(self._box))
-        if text == self._seen or text is None:
-            return None
-        self._seen = text
-        return Request(**json.loads(text))
+        request = None if text is None else Request(**json.loads(text))
+        return None if request is None or request.id == self._closed else request
+
+    def close(self, request: Request) -> None:
+        """Leaves a request, which was answered."""
+        self._closed = request.id
 
     def answer(self, answer: Answer) -> None:
         """Stores what a takeover has come to, in place of the answer before."""

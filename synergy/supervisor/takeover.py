@@ -11,7 +11,7 @@ from synergy.storage.protocol import Facts
 from synergy.supervisor.assignment import belonging
 from synergy.supervisor.config import SupervisorConfig
 from synergy.supervisor.reload import Rollout, compare, ending, restarting
-from synergy.supervisor.reload_requests import Answer, Requests
+from synergy.supervisor.reload_requests import Answer, Request, Requests
 from synergy.supervisor.states import Slot, SlotState, SlotStatus
 
 logger = logging.getLogger(__name__)
@@ -57,10 +57,19 @@ class Takeover:
         self._under_way = None
 
     def take_request(self) -> bool:
-        """Carries out a request, if there is one; returns whether the context is another now."""
+        """Carries out a request, if there is one; returns whether the context is another now.
+
+        If the store is lost before the request is answered, nothing has changed, and the next call
+        takes the request again.
+        """
         request = self._requests.next()
         if request is None:
             return False
+        is_other = self._carry_out(request)
+        self._requests.close(request)
+        return is_other
+
+    def _carry_out(self, request: Request) -> bool:
         try:
             new = self._config.read_again()
         except ConfigurationError as error:
@@ -72,11 +81,11 @@ class Takeover:
         if request.dry_run:
             self._requests.reply(Answer(request.id, changes=changes))
             return False
+        under_way = Answer(request.id, changes=changes, is_done=False)
+        self._requests.answer(under_way)
         self._rollout.add(ending(self.deployment, new, self._config.box))
-        self.deployment = new
-        self._under_way = Answer(request.id, changes=changes, is_done=False)
+        self.deployment, self._under_way = new, under_way
         logger.info("The context is taken over", extra={"event": "supervisor.reloads"})
-        self._requests.answer(self._under_way)
         return True
 
     def advance(self, desired: Collection[Slot], known: Mapping[Slot, SlotStatus]) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from synergy.errors import ConfigurationError
+from synergy.errors import ConfigurationError, StorageUnavailable
 from synergy.model.process import Deployment, FreerunProcess
 from synergy.supervisor.plan import Timing
 from synergy.supervisor.reload_requests import answer_to, ask
@@ -236,6 +236,27 @@ def test_a_store_that_is_lost_during_the_takeover_loses_nothing(home, drive):
     context.until_done(request)
     assert context.pid("A") is None
     assert context.pid("B") is not None
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_a_request_is_taken_again_if_its_answer_cannot_be_stored(home, drive, monkeypatch, dry_run):
+    context = Context(home, drive, {"A": SLEEPS})
+    context.programs["B"] = SLEEPS
+    facts, before = context.driver.store.facts, context.pid("A")
+    context.now = context.deployment("B")
+    request = ask(facts, BOX, dry_run=dry_run)
+    with monkeypatch.context() as lost:
+        lost.setattr(facts, "set", _fails)
+        context.driver.turn()
+    assert context.pid("A") == before
+
+    context.driver.turn()
+    assert context.until_done(request).changes["added"] == ["B"]
+    assert (context.pid("A") is None, context.pid("B") is not None) == (not dry_run, not dry_run)
+
+
+def _fails(*_):
+    raise StorageUnavailable("the test took it down")
 
 
 def test_a_second_context_is_taken_over_while_the_first_one_still_is(home, drive):
