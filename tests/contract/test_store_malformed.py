@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from random import Random
 
@@ -123,6 +124,19 @@ def test_a_check_in_portions_reaches_every_row(store: Store) -> None:
         turns += 1
     assert turns > 5
     assert [row.kind for row in malformed_rows(store)] == ["dead_messages"]
+
+
+def test_a_check_goes_on_after_an_id_that_looks_like_one_of_the_driver(store: Store) -> None:
+    """Such are the ids of units that were imported from an older version."""
+    ids = [f"{number:024x}" for number in range(5)]
+    units = some_units(5)
+    store.units.create([replace(u, id=id_) for u, id_ in zip(units, ids, strict=True)], "scheduler")
+    part = store.rows.check("units", None, 2)
+    count = part.count
+    while part.last is not None:
+        part = store.rows.check("units", part.last, 2)
+        count += part.count
+    assert count == len(ids)
 
 
 @pytest.mark.parametrize("seed", seeds(10))
