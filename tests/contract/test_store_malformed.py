@@ -126,6 +126,18 @@ def test_a_check_in_portions_reaches_every_row(store: Store) -> None:
     assert [row.kind for row in malformed_rows(store)] == ["dead_messages"]
 
 
+def test_a_malformed_row_is_logged_by_the_first_check_only(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    filled(store)
+    spoil(store, "dead_messages", "reason")
+    for _ in range(3):
+        while not check_rows(store, limit=5):
+            pass
+    logged = [one for one in caplog.records if one.__dict__.get("event") == "store.malformed"]
+    assert len(logged) == 1
+
+
 def test_a_check_goes_on_after_an_id_that_looks_like_one_of_the_driver(store: Store) -> None:
     """Such are the ids of units that were imported from an older version."""
     ids = [f"{number:024x}" for number in range(5)]
