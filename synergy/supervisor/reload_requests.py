@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from synergy.names import reload_answer, reload_reply, reload_request
+from synergy.runtime.fact_text import fact_object
 from synergy.storage.protocol import Facts
 
 
@@ -52,7 +53,7 @@ def ask(facts: Facts, box: str, *, dry_run: bool) -> Request:
 def answer_to(facts: Facts, box: str, request: Request) -> Answer | None:
     """The answer to a request; None if there is none, or a later request was answered since."""
     for fact in (reload_answer(box), reload_reply(box)):
-        found = json.loads(facts.get(fact) or "{}")
+        found = fact_object(facts, fact)
         if found.get("id") == request.id:
             return Answer(**found)
     return None
@@ -73,15 +74,13 @@ class Requests:
         """
         if request := self.next():
             self.close(request)
-        text = self._facts.get(reload_answer(self._box))
-        answer = None if text is None else Answer(**json.loads(text))
-        return None if answer is None or answer.is_done else answer
+        found = fact_object(self._facts, reload_answer(self._box))
+        return Answer(**found) if found and not found["is_done"] else None
 
     def next(self) -> Request | None:
         """The newest request, until it is closed."""
-        text = self._facts.get(reload_request(self._box))
-        request = None if text is None else Request(**json.loads(text))
-        return None if request is None or request.id == self._closed else request
+        found = fact_object(self._facts, reload_request(self._box))
+        return Request(**found) if found and found["id"] != self._closed else None
 
     def close(self, request: Request) -> None:
         """Leaves a request, which was answered."""

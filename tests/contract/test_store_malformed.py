@@ -13,9 +13,12 @@ from synergy.commands.row_check import check_rows
 from synergy.errors import Malformed
 from synergy.model.box import ObservedProcess
 from synergy.model.job import UNREADABLE
+from synergy.names import PAUSED_SCHEDULES
 from synergy.queries.malformed_rows import malformed_rows
+from synergy.runtime.paused_schedules import paused_schedules
 from synergy.storage.protocol import LogLine, Store
 from synergy.storage.row_checks import check_all
+from synergy.supervisor.reload_requests import Requests, ask
 from tests.contract.documents import put
 from tests.contract.operated import an_operation
 from tests.contract.scheduled import a_run, a_schedule, an_event
@@ -106,6 +109,21 @@ def test_a_malformed_block_of_jobs_is_unreadable_and_not_moved(store: Store) -> 
     assert list(store.jobs.load([move.process])) == [span]
     with pytest.raises(Malformed):
         store.jobs.move([a_move()], NOW)
+
+
+def test_a_malformed_fact_that_only_informs_counts_as_missing(store: Store) -> None:
+    store.facts.set(PAUSED_SCHEDULES, '["a"]')
+    spoil(store, "facts", "value")
+    assert paused_schedules(store) == []
+
+
+def test_a_malformed_request_of_a_reload_stops_no_supervisor(store: Store) -> None:
+    ask(store.facts, "box", dry_run=True)
+    spoil(store, "facts", "value")
+    requests = Requests(store.facts, "box")
+    assert (requests.skip(), requests.next()) == (None, None)
+    request = ask(store.facts, "box", dry_run=True)
+    assert requests.next() == request
 
 
 def test_sound_rows_are_no_finding(store: Store) -> None:
