@@ -38,7 +38,7 @@ class InvalidDocuments(InvalidValue):
 
 @dataclass(frozen=True, slots=True)
 class Older:
-    """What an older deployment has, but for its units, which may be many: `read` them again."""
+    """An older deployment without its units, which may be many: `read` reads them again."""
 
     read: Read
     jobs: Mapping[str, dict[str, OlderJob]] = field(default_factory=lambda: defaultdict(dict))

@@ -66,7 +66,7 @@ class DamageMark:
             self._unwritten = found
 
     def refuse(self) -> None:
-        """Raises StorageUnavailable if this file was found damaged; forgets another one."""
+        """Raises StorageUnavailable if this file was found damaged; removes the mark of another."""
         if self._unwritten:
             raise self.refusal(self._unwritten)
         try:
