@@ -83,8 +83,12 @@ class Requests:
         return Request(**found) if found and found["id"] != self._closed else None
 
     def close(self, request: Request) -> None:
-        """Leaves a request, which was answered."""
+        """Leaves a request."""
         self._closed = request.id
+
+    def reopen(self) -> None:
+        """Lets `next` return the newest request again."""
+        self._closed = ""
 
     def answer(self, answer: Answer) -> None:
         """Stores what a takeover has come to, in place of the answer before."""

@@ -65,9 +65,12 @@ class Takeover:
         request = self._requests.next()
         if request is None:
             return False
-        is_other = self._carry_out(request)
-        self._requests.close(request)
-        return is_other
+        self._requests.close(request)  # first: one that cannot be carried out is left
+        try:
+            return self._carry_out(request)
+        except StorageUnavailable:
+            self._requests.reopen()
+            raise
 
     def _carry_out(self, request: Request) -> bool:
         try:

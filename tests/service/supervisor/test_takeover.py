@@ -255,6 +255,16 @@ def test_a_request_is_taken_again_if_its_answer_cannot_be_stored(home, drive, mo
     assert (context.pid("A") is None, context.pid("B") is not None) == (not dry_run, not dry_run)
 
 
+def test_a_request_that_cannot_be_carried_out_does_not_keep_the_supervisor_from_its_work(
+    home, drive
+):
+    context = Context(home, drive, {"A": SLEEPS})
+    with pytest.raises(RuntimeError):
+        context.ask(RuntimeError("not foreseen"))
+    context.driver.switch("A", False)
+    context.driver.until_state("stopped", "A")
+
+
 def _fails(*_):
     raise StorageUnavailable("the test took it down")
 
