@@ -4,7 +4,7 @@ A request names itself, so that its answer is known, and says whether it only as
 change. It holds no part of the context: the supervisor reads `context.py` itself.
 
 An answer that takes nothing over has a fact of its own. Else it would replace the one that tells
-the next supervisor that a takeover is not over.
+the next supervisor that a reload is not over.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Requests:
         self._closed = ""
 
     def answer(self, answer: Answer) -> None:
-        """Stores what a takeover has come to, in place of the answer before."""
+        """Stores what a reload has come to, in place of the answer before."""
         self._facts.set(reload_answer(self._box), json.dumps(asdict(answer)))
 
     def reply(self, answer: Answer) -> None:

@@ -227,7 +227,7 @@ def test_what_is_asked_meanwhile_does_not_make_the_successor_forget_the_rest(hom
     assert context.pid("W") not in (None, before)
 
 
-def test_a_store_that_is_lost_during_the_takeover_loses_nothing(home, drive):
+def test_a_store_that_is_lost_during_the_reload_loses_nothing(home, drive):
     context = Context(home, drive, {"A": SLEEPS})
     context.programs["B"] = SLEEPS
     context.driver.store.boxes.is_down = True

@@ -17,7 +17,7 @@ from synergy.supervisor.states import Slot, SlotState, SlotStatus
 logger = logging.getLogger(__name__)
 
 
-class Takeover:
+class Reloader:
     """Takes requests, and says which slots may not run until the new context is taken over."""
 
     def __init__(self, config: SupervisorConfig, facts: Facts) -> None:
@@ -47,7 +47,7 @@ class Takeover:
         self._rollout.add(restarting(self.deployment, slots))
 
     def _unfinished(self) -> frozenset[str]:
-        """The processes that the takeover under way restarts, and that there still are."""
+        """The processes that the reload under way restarts, and that there still are."""
         changes = {} if self._under_way is None else self._under_way.changes or {}
         return frozenset(changes.get("restarted", ())) & self.deployment.processes.keys()
 
