@@ -2,8 +2,8 @@
 
 A row is malformed if a field is missing, has a wrong type, or holds a text or a code that stands
 for no value. A `Reader` skips such rows in lists and keeps them in `MalformedRows`; a row that is
-asked for by its key raises `Malformed`. Only a failed read costs more than before: rows are read
-together, and one by one only if that fails.
+asked for by its key raises `Malformed`. Rows are read together, and one by one only if that fails,
+so that sound rows cost nothing more.
 """
 
 from __future__ import annotations
