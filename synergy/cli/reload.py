@@ -151,7 +151,7 @@ def _show(arguments: argparse.Namespace, project: Project, answer: Answer) -> in
     if answer.changes is None:
         raise ConfigurationError(answer.mistakes)
     box, changes = project.settings.box_id, answer.changes
-    lines = [*_lines(changes, "would be" if arguments.dry_run else "is")]
+    lines = [*_lines(changes, dry_run=arguments.dry_run)]
     if not arguments.dry_run:
         lines.append(f"box {box} works by the context as it is now")
     output.show_change(arguments, {"box": box, **changes, "failed": answer.failed}, *lines)
@@ -161,7 +161,8 @@ def _show(arguments: argparse.Namespace, project: Project, answer: Answer) -> in
     return exits.FAILED if answer.failed else exits.DONE
 
 
-def _lines(changes: Mapping[str, Any], verb: str) -> Iterator[str]:
+def _lines(changes: Mapping[str, Any], *, dry_run: bool) -> Iterator[str]:
+    verb = "would be" if dry_run else "is"
     for name in changes["added"]:
         yield f"{name} {verb} added"
     for name in changes["removed"]:
@@ -174,6 +175,6 @@ def _lines(changes: Mapping[str, Any], verb: str) -> Iterator[str]:
         for name in changes[f"schedules_{kind}"]:
             yield f"schedule {name} {verb} {kind}"
     if changes["restarted"]:
-        yield f"restarted: {', '.join(changes['restarted'])}"
+        yield f"{'would be ' if dry_run else ''}restarted: {', '.join(changes['restarted'])}"
     kept = [name for name in changes["unchanged"] if name not in changes["restarted"]]
     yield f"unchanged, and not restarted: {len(kept)}"

@@ -90,7 +90,7 @@ def _checked(found: StoreCheck) -> dict[str, object]:
         "malformed": [
             {"kind": row.kind, "name": row.text, "problem": row.problem} for row in found.malformed
         ],
-        "released": found.was_marked and not found.damage,
+        "released": found.is_released,
     }
 
 
@@ -105,8 +105,8 @@ def _print_check(found: StoreCheck) -> None:
         rows = [(row.kind, row.text, row.problem) for row in found.malformed]
         output.table(["rows of", "name", "problem"], rows)
         output.say("These rows are set aside; docs/operations.md, Malformed rows, says what helps.")
-    if found.was_marked and not found.damage:
-        output.say("The store was marked as damaged, and is released: it is sound.")
+    if found.is_released:
+        output.say("The store was marked as damaged; it is not, and is released.")
     verdict = "sound" if found.is_sound else "not sound"
     output.say(f"{verdict}: {found.rows:,} rows of {found.location} were read")
 

@@ -15,14 +15,17 @@ log = logging.getLogger(__name__)
 
 
 def check_rows(store: Store, limit: int = PORTION) -> bool:
-    """Checks the next portion; returns whether it was the last one of the check."""
+    """Checks the next portion; returns whether it was the last one of the check.
+
+    The log names each malformed row once, not with each check.
+    """
     done = row_check(store)
     kinds = list(store.rows.kinds())
     at = kinds.index(done.kind) if done.kind in kinds else 0
     after, found, left = done.after, list(done.found), limit
     while at < len(kinds) and left > 0:
         part = store.rows.check(kinds[at], after, left)
-        for row in part.malformed:
+        for row in set(part.malformed).difference(done.before):
             log.warning("%s", row.sentence, extra={"event": "store.malformed"})
         found += part.malformed
         left -= max(part.count, 1)

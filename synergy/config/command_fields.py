@@ -9,9 +9,9 @@ import os
 import pwd
 import re
 from collections.abc import Collection
-from contextlib import suppress
 from typing import Any
 
+from synergy.model.switches import matches
 from synergy.names import SET_FOR_COMMANDS
 from synergy.schedule.format.field_reader import FieldReader
 
@@ -26,19 +26,13 @@ def command_fields(fields: FieldReader, box: str, patterns: Collection[str]) -> 
         "variables": _variables(fields),
         "cwd": _cwd(fields),
         "stdin": _stdin(fields),
-        "user": _user(fields, is_here=_matches(patterns, box)),
+        "user": _user(fields, is_here=matches(patterns, box)),
     }
     if not fields.has("command"):
         for name in found:
             if fields.has(name):
                 fields.mistake(name, "only for a command")
     return found
-
-
-def _matches(patterns: Collection[str], box: str) -> bool:
-    with suppress(re.error):  # which is a mistake of its own field
-        return any(re.fullmatch(pattern, box) for pattern in patterns)
-    return False
 
 
 def _environment(fields: FieldReader) -> tuple[str, ...]:

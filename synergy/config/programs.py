@@ -25,12 +25,12 @@ def check_programs(
 
     A program whose name is only known with the values of a unit is not looked for.
     """
-    path = environ.get("PATH", os.defpath)
     for process in processes:
         if not isinstance(process, WorkingProcess) or not belongs(process, settings.box_id):
             continue
         program = _program(process, settings)
-        if program and not _is_there(program, project, path):
+        path = process.variables.get("PATH", environ.get("PATH", os.defpath))
+        if program and not _is_there(program, Path(process.cwd or project), path):
             place = "in that place" if os.sep in program else "in PATH"
             findings.warning(
                 f"process {process.name}",
@@ -47,7 +47,7 @@ def _program(process: WorkingProcess, settings: Settings) -> str | None:
     return item.fill(known) if set(item.names) <= known.keys() else None
 
 
-def _is_there(program: str, project: Path, path: str) -> bool:
-    """Whether a worker, which runs in the project's folder, could start the program."""
-    wanted = str(project / program) if os.sep in program else program
+def _is_there(program: str, folder: Path, path: str) -> bool:
+    """Whether a worker could start the program in the folder where the command runs."""
+    wanted = str(folder / program) if os.sep in program else program
     return shutil.which(wanted, path=path) is not None

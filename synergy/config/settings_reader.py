@@ -21,6 +21,7 @@ from synergy.config.written_values import WrittenValue, written_values
 from synergy.engines import bus_engine, sqlite, stored
 from synergy.errors import InvalidValue
 from synergy.loopback import is_loopback
+from synergy.model.box import BOX_ID
 from synergy.model.retention import DEFAULT, Retention
 from synergy.names import MX_HOST, MX_PORT, MX_SESSION_IDLE
 from synergy.schedule.format.literals import suggestion
@@ -29,7 +30,6 @@ from synergy.timeperiod import Qualifier, parse_hour
 Word = TypeVar("Word")
 Parsed = TypeVar("Parsed")
 
-_BOX_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", re.ASCII)
 _HOST = re.compile(r"[A-Za-z0-9:][A-Za-z0-9_.:-]*|\[[0-9A-Fa-f:.]+\]", re.ASCII)
 _PORTS = range(1, 65536)
 _IDLE = range(5, 721)  # minutes; the use of a session is noted once a minute
@@ -149,7 +149,7 @@ class _SettingsReader:
     def _box_id(self) -> str:
         host = re.sub(r"[^A-Za-z0-9_.-]", "-", socket.gethostname())
         box = self._text("box_id", "dev-<hostname>").replace("<hostname>", host)
-        if not _BOX_ID.fullmatch(box):
+        if not BOX_ID.fullmatch(box):
             self._mistake("box_id", f"{box!r}: expected at most 64 letters, digits and . _ -")
         return box
 

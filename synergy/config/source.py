@@ -80,7 +80,7 @@ def shown(path: Path, project: Path) -> str:
 
 
 def forget_imports(folders: Iterable[Path]) -> None:
-    """Makes this process import the modules in these folders anew, but those of Synergy itself."""
+    """Makes this process import the modules in these folders anew, except those of Synergy."""
     roots = tuple(folders)
     for name, module in list(sys.modules.items()):
         path = Path(getattr(module, "__file__", None) or "/")

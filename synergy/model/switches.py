@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 from synergy.model.process import DaemonProcess, Process
 from synergy.model.process_control import ProcessControl
@@ -15,7 +16,12 @@ def is_switched_on(process: Process, control: ProcessControl | None) -> bool:
 
 def belongs(process: Process, box: str) -> bool:
     """Whether a process has a pattern that matches the whole box id."""
-    return any(re.fullmatch(pattern, box) for pattern in process.present_on_boxes)
+    return matches(process.present_on_boxes, box)
+
+
+def matches(patterns: Collection[str], box: str) -> bool:
+    """Whether one of the patterns matches the whole box id."""
+    return any(re.fullmatch(pattern, box) for pattern in patterns)
 
 
 def shall_run(process: Process, box: str, control: ProcessControl | None) -> bool:

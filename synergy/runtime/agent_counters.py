@@ -11,12 +11,11 @@ from __future__ import annotations
 import threading
 from bisect import bisect_left
 from collections import defaultdict
-from typing import Any
 
 import orjson
 
 from synergy.names import agent_counters
-from synergy.runtime.fact_text import fact_text
+from synergy.runtime.fact_text import fact_text, json_object
 from synergy.runtime.shared_parts import AGENTS
 from synergy.storage.protocol import StoreView
 
@@ -147,15 +146,6 @@ def collected(store: StoreView) -> Meter:
 def run_counts(pending: int, launched: int) -> str:
     """The text of the fact `RUN_COUNTS`."""
     return orjson.dumps({"pending": pending, "launched": launched}).decode()
-
-
-def json_object(text: str) -> dict[str, Any]:
-    """The JSON object in a text; empty for anything else."""
-    try:
-        data = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return {}
-    return data if isinstance(data, dict) else {}
 
 
 def _parts(

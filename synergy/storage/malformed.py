@@ -2,8 +2,8 @@
 
 A row is malformed if a field is missing, has a wrong type, or holds a text or a code that stands
 for no value. A `Reader` skips such rows in lists and keeps them in `MalformedRows`; a row that is
-asked for by its key raises `Malformed`. Only a failed read costs more than before: rows are read
-together, and one by one only if that fails.
+asked for by its key raises `Malformed`. Rows are read together, and one by one only if that fails,
+so that sound rows cost nothing more.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from synergy.errors import Malformed, SynergyError
 from synergy.model.value import value
 from synergy.storage.unstorable import kind_of
 
-UNREADABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, SynergyError)
+READ_ERRORS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, SynergyError)
 """The errors that reading a malformed row raises."""
 
 MOST = 1_000  # rows that a process remembers
@@ -100,7 +100,7 @@ class Reader(Generic[Value]):
         """The value of a row; raises Malformed."""
         try:
             return self._read(stored)
-        except UNREADABLE as error:
+        except READ_ERRORS as error:
             raise malformed(self._malformed(stored, error)) from error
 
     def each(self, stored: Sequence[Any], met: MalformedRows) -> list[Value]:
@@ -108,7 +108,7 @@ class Reader(Generic[Value]):
         read = self._read
         try:
             return [read(row) for row in stored]
-        except UNREADABLE:
+        except READ_ERRORS:
             return list(self._readable(stored, met))
 
     def check(
@@ -117,7 +117,7 @@ class Reader(Generic[Value]):
         """The row if it is malformed, or `also` raises ValueError for its value."""
         try:
             also(self._read(stored))
-        except UNREADABLE as error:
+        except READ_ERRORS as error:
             return self._malformed(stored, error)
         return None
 
@@ -125,18 +125,18 @@ class Reader(Generic[Value]):
         for row in stored:
             try:
                 yield self._read(row)
-            except UNREADABLE as error:
+            except READ_ERRORS as error:
                 met.add(self._malformed(row, error))
 
     def _malformed(self, stored: Any, error: Exception) -> MalformedRow:
         try:
             name = tuple(one if type(one) is int else str(one) for one in self._name_of(stored))
-        except UNREADABLE:
+        except READ_ERRORS:
             name = ("?",)
         for field, read in self._fields.items():
             try:
                 read(stored)
-            except UNREADABLE as cause:
+            except READ_ERRORS as cause:
                 return MalformedRow(self.kind, name, f"field {field}: {cause}")
         return MalformedRow(self.kind, name, f"{type(error).__name__}: {error}")
 

@@ -155,7 +155,7 @@ class Rollout:
         self._finishing |= ending.finishing
         self._ending |= ending.ending
         self._in_turn.extend(slot for slot in ending.in_turn if slot not in self._in_turn)
-        if ending.in_turn and self._in_turn:
+        if ending.in_turn:
             self._begin_turn()
 
     @property

@@ -4,7 +4,7 @@ A request names itself, so that its answer is known, and says whether it only as
 change. It holds no part of the context: the supervisor reads `context.py` itself.
 
 An answer that takes nothing over has a fact of its own. Else it would replace the one that tells
-the next supervisor that a takeover is not over.
+the next supervisor that a reload is not over.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from synergy.names import reload_answer, reload_reply, reload_request
+from synergy.runtime.fact_text import fact_object
 from synergy.storage.protocol import Facts
 
 
@@ -52,7 +53,7 @@ def ask(facts: Facts, box: str, *, dry_run: bool) -> Request:
 def answer_to(facts: Facts, box: str, request: Request) -> Answer | None:
     """The answer to a request; None if there is none, or a later request was answered since."""
     for fact in (reload_answer(box), reload_reply(box)):
-        found = json.loads(facts.get(fact) or "{}")
+        found = fact_object(facts, fact)
         if found.get("id") == request.id:
             return Answer(**found)
     return None
@@ -64,28 +65,33 @@ class Requests:
     def __init__(self, facts: Facts, box: str) -> None:
         self._facts = facts
         self._box = box
-        self._seen: str | None = None
+        self._closed = ""
 
     def skip(self) -> Answer | None:
         """Leaves a request that was made before this supervisor started.
 
         Returns its answer if the supervisor before this one ended before the new state was up.
         """
-        self._seen = self._facts.get(reload_request(self._box))
-        text = self._facts.get(reload_answer(self._box))
-        answer = None if text is None else Answer(**json.loads(text))
-        return None if answer is None or answer.is_done else answer
+        if request := self.next():
+            self.close(request)
+        found = fact_object(self._facts, reload_answer(self._box))
+        return Answer(**found) if found and not found["is_done"] else None
 
     def next(self) -> Request | None:
-        """A request that was not seen before."""
-        text = self._facts.get(reload_request(self._box))
-        if text == self._seen or text is None:
-            return None
-        self._seen = text
-        return Request(**json.loads(text))
+        """The newest request, until it is closed."""
+        found = fact_object(self._facts, reload_request(self._box))
+        return Request(**found) if found and found["id"] != self._closed else None
+
+    def close(self, request: Request) -> None:
+        """Leaves a request."""
+        self._closed = request.id
+
+    def reopen(self) -> None:
+        """Lets `next` return the newest request again."""
+        self._closed = ""
 
     def answer(self, answer: Answer) -> None:
-        """Stores what a takeover has come to, in place of the answer before."""
+        """Stores what a reload has come to, in place of the answer before."""
         self._facts.set(reload_answer(self._box), json.dumps(asdict(answer)))
 
     def reply(self, answer: Answer) -> None:

@@ -33,8 +33,8 @@ from synergy.supervisor import assignment, memory_report
 from synergy.supervisor.config import SupervisorConfig
 from synergy.supervisor.plan import next_deadline, plan
 from synergy.supervisor.process_slots import ProcessSlots
+from synergy.supervisor.reloader import Reloader
 from synergy.supervisor.states import Slot, SlotState
-from synergy.supervisor.takeover import Takeover
 from synergy.supervisor.watch import Watch
 
 POLL_SECONDS = 15.0  # the time between two reads of the assignments
@@ -57,7 +57,7 @@ class Supervisor:
         self._clock = config.clock
         self._watch = Watch()
         self._slots = ProcessSlots(config, self._watch)
-        self._takeover = Takeover(config, store.facts)
+        self._reloader = Reloader(config, store.facts)
         self._desired: frozenset[Slot] | None = None  # None until the store was read
         self._is_other = True  # whether another context applies since the last complete look
         self._look_at = self._clock.monotonic()
@@ -71,7 +71,7 @@ class Supervisor:
         status = self._slots.status
         return self._desired is not None and all(
             status[slot].state is SlotState.RUNNING or status[slot].failures > 0
-            for slot in self._desired - self._takeover.held
+            for slot in self._desired - self._reloader.held
         )
 
     def view(self) -> tuple[ObservedProcess, ...]:
@@ -102,15 +102,15 @@ class Supervisor:
         self._slots.collect()
         if self._stop.is_set:
             self._desired = frozenset()
-            self._takeover.abandon()
+            self._reloader.abandon()
         elif self._clock.monotonic() >= self._look_at:
             self._look()
         if self._desired is None:
             return
-        now, status, takeover = self._clock.monotonic(), self._slots.status, self._takeover
-        takeover.advance(self._desired, status)
-        wanted = self._desired - takeover.held
-        finishing = takeover.finishing(self._desired)
+        now, status, reloader = self._clock.monotonic(), self._slots.status, self._reloader
+        reloader.advance(self._desired, status)
+        wanted = self._desired - reloader.held
+        finishing = reloader.finishing(self._desired)
         actions = plan(wanted, status, now, self._config.timing, finishing)
         self._slots.act(actions, self._report)
         if self._slots.is_changed and not self._stop.is_set:
@@ -134,10 +134,10 @@ class Supervisor:
         box = self._config.box
         try:
             if self._desired is None:
-                self._takeover.begin()
+                self._reloader.begin()
                 observed = self._store.boxes.observed(box)
-            self._is_other = self._takeover.take_request() or self._is_other
-            deployment = self._takeover.deployment
+            self._is_other = self._reloader.take_request() or self._is_other
+            deployment = self._reloader.deployment
             if self._is_other:
                 self._store.boxes.assign(box, assignment.assigned(deployment, box))
             assignments = self._store.boxes.assignments(box)
@@ -147,7 +147,7 @@ class Supervisor:
             return
         if self._desired is None:
             self._slots.take_over(observed)
-            self._takeover.resume(self._slots.groups)
+            self._reloader.resume(self._slots.groups)
         if self._is_other:
             self._slots.belong(assignment.belonging(deployment, box))
             self._is_other = False
@@ -165,7 +165,7 @@ class Supervisor:
             return 0.1 if is_fresh else RETRY_SECONDS
         due = [self._look_at if self._stop_by is None else self._stop_by]
         desired = self._desired or frozenset()
-        wanted, finishing = desired - self._takeover.held, self._takeover.finishing(desired)
+        wanted, finishing = desired - self._reloader.held, self._reloader.finishing(desired)
         deadline = next_deadline(wanted, status, self._config.timing, finishing)
         if deadline is not None:
             due.append(deadline)

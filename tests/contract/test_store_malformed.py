@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from random import Random
 
@@ -12,9 +13,12 @@ from synergy.commands.row_check import check_rows
 from synergy.errors import Malformed
 from synergy.model.box import ObservedProcess
 from synergy.model.job import UNREADABLE
+from synergy.names import PAUSED_SCHEDULES
 from synergy.queries.malformed_rows import malformed_rows
+from synergy.runtime.paused_schedules import paused_schedules
 from synergy.storage.protocol import LogLine, Store
 from synergy.storage.row_checks import check_all
+from synergy.supervisor.reload_requests import Requests, ask
 from tests.contract.documents import put
 from tests.contract.operated import an_operation
 from tests.contract.scheduled import a_run, a_schedule, an_event
@@ -107,6 +111,21 @@ def test_a_malformed_block_of_jobs_is_unreadable_and_not_moved(store: Store) -> 
         store.jobs.move([a_move()], NOW)
 
 
+def test_a_malformed_fact_that_only_informs_counts_as_missing(store: Store) -> None:
+    store.facts.set(PAUSED_SCHEDULES, '["a"]')
+    spoil(store, "facts", "value")
+    assert paused_schedules(store) == []
+
+
+def test_a_malformed_request_of_a_reload_stops_no_supervisor(store: Store) -> None:
+    ask(store.facts, "box", dry_run=True)
+    spoil(store, "facts", "value")
+    requests = Requests(store.facts, "box")
+    assert (requests.skip(), requests.next()) == (None, None)
+    request = ask(store.facts, "box", dry_run=True)
+    assert requests.next() == request
+
+
 def test_sound_rows_are_no_finding(store: Store) -> None:
     filled(store)
     count, found = check_all(store.rows, lambda _: None)
@@ -123,6 +142,31 @@ def test_a_check_in_portions_reaches_every_row(store: Store) -> None:
         turns += 1
     assert turns > 5
     assert [row.kind for row in malformed_rows(store)] == ["dead_messages"]
+
+
+def test_a_malformed_row_is_logged_by_the_first_check_only(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    filled(store)
+    spoil(store, "dead_messages", "reason")
+    for _ in range(3):
+        while not check_rows(store, limit=5):
+            pass
+    logged = [one for one in caplog.records if one.__dict__.get("event") == "store.malformed"]
+    assert len(logged) == 1
+
+
+def test_a_check_goes_on_after_an_id_that_looks_like_one_of_the_driver(store: Store) -> None:
+    """Such are the ids of units that were imported from an older version."""
+    ids = [f"{number:024x}" for number in range(5)]
+    units = some_units(5)
+    store.units.create([replace(u, id=id_) for u, id_ in zip(units, ids, strict=True)], "scheduler")
+    part = store.rows.check("units", None, 2)
+    count = part.count
+    while part.last is not None:
+        part = store.rows.check("units", part.last, 2)
+        count += part.count
+    assert count == len(ids)
 
 
 @pytest.mark.parametrize("seed", seeds(10))

@@ -78,6 +78,16 @@ def test_what_changed_is_shown(commands, deployed, supervised):
     assert f"box {BOX} works by the context as it is now" in commands.ok("reload")
 
 
+@pytest.mark.parametrize(("options", "words"), [(["--dry-run"], "would be "), ([], "")])
+def test_what_a_dry_run_would_restart_is_not_said_to_be_restarted(
+    commands, deployed, supervised, options, words
+):
+    same = compare(deployed.deployment, deployed.deployment, BOX)
+    changes = asdict(replace(same, restarted=("MX",)))
+    supervised(lambda requests, request: requests.answer(Answer(request.id, changes=changes)))
+    assert f"\n{words}restarted: MX\n" in f"\n{commands.ok('reload', *options)}"
+
+
 def test_schedules_that_no_agent_creates_are_named(commands, deployed, supervised, monkeypatch):
     declared = replace(deployed.deployment, schedules={"nightly": {}})
     changes = asdict(compare(deployed.deployment, declared, BOX))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import subprocess
 import sys
@@ -165,6 +166,12 @@ def test_every_help_has_an_example_and_every_verb_a_function(noun: str) -> None:
     assert all("example" in (parser.epilog or "") for parser in own)
     if noun != "test":  # which hands all its words to pytest
         assert all(callable(verb.get_default("run")) for verb in verbs)
+
+
+def test_the_help_of_the_program_says_of_a_noun_what_its_own_help_says() -> None:
+    modules = {noun: importlib.import_module(module) for noun, (module, _) in main.NOUNS.items()}
+    own = {noun: one.NOUN._help for noun, one in modules.items() if hasattr(one, "NOUN")}
+    assert own == {noun: main.NOUNS[noun][1] for noun in own}
 
 
 def test_help_imports_no_command_and_no_engine() -> None:

@@ -1,7 +1,6 @@
-"""Takes an older deployment over: its jobs, units of work, switches and schedules.
+"""Reads an older deployment: its jobs, units of work, switches and schedules.
 
-Everything is read and checked before anything is written. Only what the store does not know is
-written, so that a repeated or interrupted takeover does no harm.
+All documents are read, so that one attempt names all that are not understood.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class InvalidDocuments(InvalidValue):
 
 @dataclass(frozen=True, slots=True)
 class Older:
-    """What an older deployment has, but for its units, which may be many: `read` them again."""
+    """An older deployment without its units, which may be many: `read` reads them again."""
 
     read: Read
     jobs: Mapping[str, dict[str, OlderJob]] = field(default_factory=lambda: defaultdict(dict))

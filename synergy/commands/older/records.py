@@ -13,6 +13,7 @@ from datetime import datetime
 from types import MappingProxyType
 
 from synergy.errors import InvalidValue
+from synergy.model.box import BOX_ID
 from synergy.model.job import JobState
 from synergy.model.unit_of_work import UnitState
 from synergy.schedule.format.literals import shown, suggestion
@@ -36,7 +37,6 @@ _UNITS = {
 _FREERUN = "type_freerun"
 _LARGEST = 2**63
 _OBJECT_ID = re.compile(r"[0-9a-f]{24}", re.ASCII)
-_BOX = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ def unit(document: Document) -> list[OlderUnit]:
 def switches(document: Document) -> list[OlderSwitch]:
     """The switches in a document of `box_configuration`; version 1 has those of a box in one."""
     box = _text(document, "box_id")
-    if not _BOX.fullmatch(box):
+    if not BOX_ID.fullmatch(box):
         raise InvalidValue(f"box_id: {shown(box)}: expected letters, digits and . _ -, at most 64")
     listed = document.get("process_list")
     if listed is None:

@@ -9,8 +9,8 @@ from prometheus_client.registry import Collector
 
 from synergy.names import RUN_COUNTS
 from synergy.queries.metrics.families import cumulative, full_name, gauge
-from synergy.runtime.agent_counters import BOUNDS, COUNTERS, DURATIONS, collected, json_object
-from synergy.runtime.fact_text import fact_text
+from synergy.runtime.agent_counters import BOUNDS, COUNTERS, DURATIONS, collected
+from synergy.runtime.fact_text import fact_object
 from synergy.storage.protocol import QuarantineContents, StoreView
 
 
@@ -43,7 +43,7 @@ def _counted(store: StoreView) -> Iterator[Metric]:
 
 
 def _current(store: StoreView) -> Iterator[Metric]:
-    states = json_object(fact_text(store.facts, RUN_COUNTS))
+    states = fact_object(store.facts, RUN_COUNTS)
     yield gauge("schedules", "Schedules that there are.", [({}, store.schedules.count())])
     yield gauge(
         "runs_unfinished",

@@ -188,7 +188,10 @@ class Database:
 
 
 def first(found: Cursor[Doc], limit: int | None) -> Iterable[Doc]:
-    """The first documents of a query, all of them without a limit, as which MongoDB takes 0."""
+    """The first documents of a query; all if `limit` is None, and none if it is 0.
+
+    To MongoDB a limit of 0 means all documents.
+    """
     if limit is None:
         return found
     return found.limit(limit) if limit else ()

@@ -26,7 +26,7 @@ from synergy.storage.blocks import (
     unreadable,
 )
 from synergy.storage.journal_entries import job_moved
-from synergy.storage.malformed import UNREADABLE
+from synergy.storage.malformed import READ_ERRORS
 from synergy.storage.mongodb.collection_rows import within
 from synergy.storage.mongodb.compare_and_set import Swap, in_parts, insert_new, swap
 from synergy.storage.mongodb.database import Database, Doc
@@ -63,7 +63,7 @@ class MongoJobs:
         for head in heads:
             try:
                 blocks |= _written(head, blocks)
-            except UNREADABLE as error:
+            except READ_ERRORS as error:
                 self._database.malformed.note("job_heads", head["_id"], error)
                 blocks |= {place: {} for place in blocks if place[0] == head["_id"]}
         yield from (self._span(place, blocks[place]) for place in sorted(blocks))
@@ -71,7 +71,7 @@ class MongoJobs:
     def _span(self, place: Place, document: Doc) -> JobSpan:
         try:
             return _block(place[1], document).span(place[0])
-        except UNREADABLE as error:
+        except READ_ERRORS as error:
             self._database.malformed.note("job_blocks", block_id(place), error)
             return unreadable(*place)
 

@@ -20,7 +20,7 @@ from pymongo.collection import Collection
 
 from synergy.errors import SynergyError
 from synergy.model.journal import JournalEntry
-from synergy.storage.malformed import UNREADABLE
+from synergy.storage.malformed import READ_ERRORS
 from synergy.storage.mongodb.compare_and_set import Swap, in_parts, swap
 from synergy.storage.mongodb.database import Database, Doc
 from synergy.storage.mongodb.journal import MongoJournal, entry_from
@@ -92,7 +92,7 @@ class JournaledCollection:
                 made = change(one)
             except SynergyError:
                 raise  # the change is at fault, not the document
-            except UNREADABLE as error:
+            except READ_ERRORS as error:
                 self._database.malformed.note(self._name, one["_id"], error)
                 continue
             if made is not None:
@@ -123,7 +123,7 @@ class JournaledCollection:
         """The pending entries of a document; none if they are malformed."""
         try:
             return [self._to_entry(document, entry) for entry in document["untold"]]
-        except UNREADABLE as error:
+        except READ_ERRORS as error:
             self._database.malformed.note(self._name, document["_id"], error)
             return []
 

@@ -57,12 +57,13 @@ _OWN: Mapping[str, Mapping[str, type]] = {
     "job_heads": {"process": str, "v": int, "open": list},
     "payloads": {"parts": list},
     "payload_parts": {"content": bytes},
-    "pages": {"collection": str, "timeperiod": str, "versions": list, "v": int},
+    "pages": {"collection": str, "timeperiod": str, "versions": list, "rows": int, "v": int},
     "changes": {"collection": str, "timeperiod": str, "low": int, "high": int, "rows": int},
     "counters": {"n": int},
 }
 """The types of fields that only this engine has, by collection."""
 
+_DRIVER = "driver"  # marks an id that the driver made: a text may look the same
 _KINDS = list(dict.fromkeys([*_READERS, *_OWN]))
 
 
@@ -81,10 +82,10 @@ class MongoRows:
         found: list[MalformedRow] = []
         with self._database.calling(), pymongo.timeout(TIMEOUT_SECONDS):
             for part, document in self._documents(kind, after, limit):
-                count, last = count + 1, (part, _plain(document["_id"]))
+                count, last = count + 1, (part, *_key(document["_id"]))
                 problem = _problem(kind, part, document)
                 if problem:
-                    found.append(MalformedRow(kind, last if part else last[1:], problem))
+                    found.append(MalformedRow(kind, last[:2] if part else last[1:2], problem))
         return CheckedRows(count, found, last if count == limit else None)
 
     def find(self, kind: str, name: Name) -> MalformedRow | None:
@@ -104,7 +105,7 @@ class MongoRows:
         for part in self._parts(kind):
             if part < str(begin):
                 continue
-            wanted = _beyond(after[1]) if after and part == begin else {}
+            wanted = _beyond(*after[1:]) if after and part == begin else {}
             collection = self._database[f"{kind}.{part}" if part else kind]
             for document in collection.find(wanted).sort("_id", 1).limit(limit):
                 yield part, document
@@ -138,22 +139,22 @@ def _nothing(_: object) -> None:
     """Finds nothing wrong."""
 
 
-def _plain(id_: object) -> str | int:
-    return id_ if isinstance(id_, int) else str(id_)
+def _key(id_: object) -> Name:
+    """An id as a text or a number, and `_DRIVER` if it is not what it looks like."""
+    if isinstance(id_, ObjectId):
+        return str(id_), _DRIVER
+    return (id_ if isinstance(id_, int) else str(id_),)
 
 
 def _object_ids(id_: object) -> list[ObjectId]:
     return [ObjectId(id_)] if isinstance(id_, str) and ObjectId.is_valid(id_) else []
 
 
-def _beyond(id_: str | int) -> Doc:
+def _beyond(id_: str | int, kind: str | int = "") -> Doc:
     """The ids after one; numbers come before texts, and these before the driver's own ids."""
-    own = ObjectId(bytes(12))
-    after: list[Any] = [{"$gte": own}]
+    if kind == _DRIVER:
+        return {"_id": {"$gt": ObjectId(str(id_))}}
+    after: list[Any] = [{"$gt": id_}, {"$gte": ObjectId(bytes(12))}]
     if isinstance(id_, int):
-        after += [{"$gt": id_}, {"$gte": ""}]
-    elif found := _object_ids(id_):
-        after = [{"$gt": found[0]}]
-    else:
-        after.append({"$gt": id_})
+        after.append({"$gte": ""})
     return {"$or": [{"_id": one} for one in after]}

@@ -15,8 +15,8 @@ Progress = Callable[[int, int], None]
 class StoreCheck:
     """What a check of everything found: `damage` of the file or the indexes, and malformed rows.
 
-    `rows` is the number of rows that were read. `was_marked`: damage was known, so that the store
-    was not written to; a sound store is written to again.
+    `rows` is the number of rows that were read. `was_marked`: damage was known before, so that the
+    store was not used.
     """
 
     location: str
@@ -28,3 +28,8 @@ class StoreCheck:
     @property
     def is_sound(self) -> bool:
         return not (self.damage or self.malformed)
+
+    @property
+    def is_released(self) -> bool:
+        """Whether a store that was marked as damaged is used again."""
+        return self.was_marked and not self.damage

@@ -2,9 +2,8 @@
 
 A store that was found damaged is not written to any more, because each write could destroy more: by
 no process, and by none that starts later. It is not read either, so that nothing is told from it as
-if all were well. The file `<store>-damaged` says so. It names the damaged
-file, so that it does not apply to another one that was put in its place; `store check` removes it
-from a sound one.
+if all were well. The file `<store>-damaged` says so. It names the damaged file, so that it does not
+apply to another one that was put in its place; `store check` removes it from a sound one.
 """
 
 from __future__ import annotations
@@ -26,7 +25,8 @@ from synergy.errors import StorageUnavailable
 
 CHECK_EVERY = 10_000  # steps of SQLite's machine between two readings of the clock
 LOOK_SECONDS = 1.0  # the time between two looks of readers for the mark
-HEADER = 100  # bytes at the beginning of the file
+HEADER = 92  # bytes at the beginning of the file by which a mark recognises it
+CHANGING = slice(24, 40)  # except these counters: a write that is still under way changes them
 _MARKED = (
     "{place} is damaged ({found}): it is not used any more. launch.py store check shows the "
     "damage, and releases a store that was replaced by a sound one; docs/operations.md says how to "
@@ -68,7 +68,7 @@ class DamageMark:
             self._unwritten = found
 
     def refuse(self) -> None:
-        """Raises StorageUnavailable if this file was found damaged; forgets another one."""
+        """Raises StorageUnavailable if this file was found damaged; removes the mark of another."""
         found = self._unwritten or self._noted()
         if found:
             raise self.refusal(found)
@@ -106,8 +106,9 @@ class DamageMark:
         """The file's number and a digest of its header."""
         try:
             with self._store.open("rb") as file:
-                header = hashlib.sha256(file.read(HEADER)).hexdigest()
-                return [os.fstat(file.fileno()).st_ino, header]
+                header = bytearray(file.read(HEADER))
+                del header[CHANGING]
+                return [os.fstat(file.fileno()).st_ino, hashlib.sha256(header).hexdigest()]
         except OSError:
             return []
 
@@ -132,14 +133,13 @@ def quick_check(connection: apsw.Connection, place: str, seconds: float) -> str:
     Each table gets an equal share of the time that is left, so that all are looked at. The log says
     how far the check came.
     """
-    clock = SystemClock()
-    end = clock.monotonic() + seconds
+    end = _clock.monotonic() + seconds
     tables = tables_of(connection)
     whole = 0
     for number, table in enumerate(tables):
-        now = clock.monotonic()
+        now = _clock.monotonic()
         until = now + (end - now) / (len(tables) - number)
-        connection.set_progress_handler(_passed(clock, until), CHECK_EVERY)
+        connection.set_progress_handler(_passed(until), CHECK_EVERY)
         try:
             if found := next(table_damage(connection, "quick_check", table), ""):
                 return found
@@ -154,8 +154,8 @@ def quick_check(connection: apsw.Connection, place: str, seconds: float) -> str:
     return ""
 
 
-def _passed(clock: SystemClock, until: float) -> Callable[[], bool]:
-    return lambda: clock.monotonic() > until
+def _passed(until: float) -> Callable[[], bool]:
+    return lambda: _clock.monotonic() > until
 
 
 def tables_of(connection: apsw.Connection) -> list[str]:

@@ -14,7 +14,7 @@ import apsw
 from synergy.errors import Malformed
 from synergy.model.unit_of_work import SinkWrite
 from synergy.storage.collection_rows import body, decoded
-from synergy.storage.malformed import UNREADABLE
+from synergy.storage.malformed import READ_ERRORS
 from synergy.storage.plain_rows import body_of
 from synergy.storage.protocol import Bounds, Merge, SourceChange, unique_documents
 from synergy.storage.sqlite.columns import Row, fetch, fetch_one
@@ -84,7 +84,7 @@ class SqliteDocuments:
 def _read(collection: str, row: Row) -> dict[str, object]:
     try:
         return body_of(row[2])
-    except UNREADABLE as error:
+    except READ_ERRORS as error:
         raise Malformed("documents", f"{collection} {row[0]} {row[1]}", f"body: {error}") from error
 
 

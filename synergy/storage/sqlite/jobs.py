@@ -8,11 +8,10 @@ from datetime import datetime
 import apsw
 import orjson
 
-from synergy.errors import Malformed
 from synergy.model.job import JobChange, JobSpan
 from synergy.storage.blocks import Block, Blocks, Place, unreadable
 from synergy.storage.journal_entries import job_moved
-from synergy.storage.plain_rows import BLOCK_ROW
+from synergy.storage.plain_rows import BLOCK_ROW, BlockRow
 from synergy.storage.sqlite.columns import Row, array, fetch_one
 from synergy.storage.sqlite.database import Database
 from synergy.storage.sqlite.journal import record
@@ -50,17 +49,14 @@ class SqliteJobs:
         return refused
 
     def _span(self, row: Row) -> JobSpan:
-        try:
-            return _block(row).span(row[0])
-        except Malformed:
-            self._database.malformed.add(*filter(None, [_read.check(row)]))
-            return unreadable(row[0], row[1])
+        found = _read.each([row], self._database.malformed)
+        return _block(found[0]).span(row[0]) if found else unreadable(row[0], row[1])
 
 
 def read_block(connection: apsw.Connection, place: Place) -> Block:
-    """The stored block; an empty one if none of its jobs was ever moved."""
+    """The stored block; an empty one if none of its jobs was ever moved. Raises Malformed."""
     row = fetch_one(connection, _SQL["block"], place)
-    return Block.empty(place[1]) if row is None else _block((*place, *row))
+    return Block.empty(place[1]) if row is None else _block(_read((*place, *row)))
 
 
 def save_blocks(connection: apsw.Connection, blocks: Iterable[tuple[Place, Block]]) -> None:
@@ -68,10 +64,8 @@ def save_blocks(connection: apsw.Connection, blocks: Iterable[tuple[Place, Block
     connection.executemany(_SQL["save"], [_row(*block) for block in blocks])
 
 
-def _block(row: Row) -> Block:
-    """The block of a row; raises Malformed."""
-    found = _read(row)
-    return Block(found.block, found.states, found.generations)
+def _block(row: BlockRow) -> Block:
+    return Block(row.block, row.states, row.generations)
 
 
 def _row(place: Place, block: Block) -> Row:

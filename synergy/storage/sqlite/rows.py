@@ -67,7 +67,7 @@ class _Table(Generic[Value]):
             try:
                 rows = fetch(connection, self._select_names + where, bindings)
             except UnicodeDecodeError as error:
-                problem = f"a name is not UTF-8: {error.reason}"
+                problem = f"a name is not UTF-8 ({error.reason}): from there on no row is checked"
                 return CheckedRows(1, [MalformedRow(self.kind, ("?",), problem)], None)
             width, end = self._width
             checked = [self.find(connection, row[width:end]) for row in rows]

@@ -141,6 +141,21 @@ def test_damage_that_is_met_at_work_stops_all_writers_and_readers(
         SqliteStore.open(closed)
 
 
+def test_a_mark_outlasts_a_write_that_was_under_way(
+    closed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its commit may move the log into the file, whose header changes then."""
+    monkeypatch.setattr("synergy.storage.sqlite.write_ahead_log.CHECKPOINT_PAGES", 0)
+    with closing(SqliteStore.open(closed)) as store, closing(SqliteStore.open(closed)) as other:
+        with other.batch():
+            other.units.create(some_units(1_000, "Other"), "scheduler")
+            DamageMark(closed).note("a page")
+        with pytest.raises(StorageUnavailable, match="a page"):
+            store.facts.set("a", "1")
+    with pytest.raises(StorageUnavailable, match="a page"):
+        SqliteStore.open(closed)
+
+
 def test_a_log_is_not_moved_into_a_file_that_was_found_damaged(closed: Path) -> None:
     store = SqliteStore.open(closed)
     store.facts.set("in", "the log")

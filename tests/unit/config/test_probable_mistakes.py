@@ -133,6 +133,19 @@ def test_a_program_that_is_there_is_none(project: Path, programs: Path, program:
     assert warnings(project, str(programs / "there")) == []
 
 
+def test_a_program_is_looked_for_where_the_command_runs_and_in_its_own_path(
+    project: Path, programs: Path, tmp_path: Path
+) -> None:
+    own = tmp_path / "own"
+    (own / "bin").mkdir(parents=True)
+    (programs / "there").rename(own / "bin" / "here")
+    assert warnings(project, "bin/here", cwd=str(own)) == []
+    assert warnings(project, "here", variables={"PATH": str(own / "bin")}) == []
+    for given in ({"cwd": str(own)}, {"variables": {"PATH": str(own / "bin")}}):
+        (warning,) = warnings(project, "bin/text" if "cwd" in given else "text", **given)
+        assert "there is no program" in warning
+
+
 def test_programs_of_other_boxes_and_of_a_units_values_are_not_looked_for(
     project: Path, programs: Path
 ) -> None:

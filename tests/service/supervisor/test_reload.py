@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from synergy.errors import ConfigurationError
+from synergy.errors import ConfigurationError, StorageUnavailable
 from synergy.model.process import Deployment, FreerunProcess
 from synergy.supervisor.plan import Timing
 from synergy.supervisor.reload_requests import answer_to, ask
@@ -227,7 +227,7 @@ def test_what_is_asked_meanwhile_does_not_make_the_successor_forget_the_rest(hom
     assert context.pid("W") not in (None, before)
 
 
-def test_a_store_that_is_lost_during_the_takeover_loses_nothing(home, drive):
+def test_a_store_that_is_lost_during_the_reload_loses_nothing(home, drive):
     context = Context(home, drive, {"A": SLEEPS})
     context.programs["B"] = SLEEPS
     context.driver.store.boxes.is_down = True
@@ -236,6 +236,37 @@ def test_a_store_that_is_lost_during_the_takeover_loses_nothing(home, drive):
     context.until_done(request)
     assert context.pid("A") is None
     assert context.pid("B") is not None
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_a_request_is_taken_again_if_its_answer_cannot_be_stored(home, drive, monkeypatch, dry_run):
+    context = Context(home, drive, {"A": SLEEPS})
+    context.programs["B"] = SLEEPS
+    facts, before = context.driver.store.facts, context.pid("A")
+    context.now = context.deployment("B")
+    request = ask(facts, BOX, dry_run=dry_run)
+    with monkeypatch.context() as lost:
+        lost.setattr(facts, "set", _fails)
+        context.driver.turn()
+    assert context.pid("A") == before
+
+    context.driver.turn()
+    assert context.until_done(request).changes["added"] == ["B"]
+    assert (context.pid("A") is None, context.pid("B") is not None) == (not dry_run, not dry_run)
+
+
+def test_a_request_that_cannot_be_carried_out_does_not_keep_the_supervisor_from_its_work(
+    home, drive
+):
+    context = Context(home, drive, {"A": SLEEPS})
+    with pytest.raises(RuntimeError):
+        context.ask(RuntimeError("not foreseen"))
+    context.driver.switch("A", False)
+    context.driver.until_state("stopped", "A")
+
+
+def _fails(*_):
+    raise StorageUnavailable("the test took it down")
 
 
 def test_a_second_context_is_taken_over_while_the_first_one_still_is(home, drive):

@@ -11,13 +11,13 @@ from synergy.storage.protocol import Facts
 from synergy.supervisor.assignment import belonging
 from synergy.supervisor.config import SupervisorConfig
 from synergy.supervisor.reload import Rollout, compare, ending, restarting
-from synergy.supervisor.reload_requests import Answer, Requests
+from synergy.supervisor.reload_requests import Answer, Request, Requests
 from synergy.supervisor.states import Slot, SlotState, SlotStatus
 
 logger = logging.getLogger(__name__)
 
 
-class Takeover:
+class Reloader:
     """Takes requests, and says which slots may not run until the new context is taken over."""
 
     def __init__(self, config: SupervisorConfig, facts: Facts) -> None:
@@ -47,7 +47,7 @@ class Takeover:
         self._rollout.add(restarting(self.deployment, slots))
 
     def _unfinished(self) -> frozenset[str]:
-        """The processes that the takeover under way restarts, and that there still are."""
+        """The processes that the reload under way restarts, and that there still are."""
         changes = {} if self._under_way is None else self._under_way.changes or {}
         return frozenset(changes.get("restarted", ())) & self.deployment.processes.keys()
 
@@ -57,10 +57,22 @@ class Takeover:
         self._under_way = None
 
     def take_request(self) -> bool:
-        """Carries out a request, if there is one; returns whether the context is another now."""
+        """Carries out a request, if there is one; returns whether the context is another now.
+
+        If the store is lost before the request is answered, nothing has changed, and the next call
+        takes the request again.
+        """
         request = self._requests.next()
         if request is None:
             return False
+        self._requests.close(request)  # first: one that cannot be carried out is left
+        try:
+            return self._carry_out(request)
+        except StorageUnavailable:
+            self._requests.reopen()
+            raise
+
+    def _carry_out(self, request: Request) -> bool:
         try:
             new = self._config.read_again()
         except ConfigurationError as error:
@@ -72,11 +84,11 @@ class Takeover:
         if request.dry_run:
             self._requests.reply(Answer(request.id, changes=changes))
             return False
+        under_way = Answer(request.id, changes=changes, is_done=False)
+        self._requests.answer(under_way)
         self._rollout.add(ending(self.deployment, new, self._config.box))
-        self.deployment = new
-        self._under_way = Answer(request.id, changes=changes, is_done=False)
+        self.deployment, self._under_way = new, under_way
         logger.info("The context is taken over", extra={"event": "supervisor.reloads"})
-        self._requests.answer(self._under_way)
         return True
 
     def advance(self, desired: Collection[Slot], known: Mapping[Slot, SlotStatus]) -> None:
