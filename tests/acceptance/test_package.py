@@ -115,7 +115,7 @@ def test_the_wheel_holds_every_file_of_the_library_and_the_illustration(
     built: dict[str, Path],
 ) -> None:
     with zipfile.ZipFile(built["wheel"]) as archive:
-        names = {name for name in archive.namelist() if not name.startswith("synergy-")}
+        names = {name for name in archive.namelist() if not name.startswith("synergy_timetable-")}
     illustration = {name for one in ILLUSTRATION for name in files_below(PROJECT / one)}
     expected = files_below(PROJECT / "synergy")
     expected |= {f"synergy/illustration/{name}" for name in illustration}
@@ -164,7 +164,7 @@ def test_the_demo_processes_its_visits(installed: Installed) -> None:
 def test_commands_of_the_illustration_are_there_and_name_their_extra(installed: Installed) -> None:
     assert "  synergy report site_daily " in installed.run("report", "-h")
     said = installed.run("ingest", "access.log", "--site", "example.com", code=2)
-    assert "ua_parser is not installed: pip install 'synergy[access-logs]'" in said
+    assert "ua_parser is not installed: pip install 'synergy-timetable[access-logs]'" in said
 
 
 def test_a_second_start_changes_nothing_and_a_stop_leaves_nothing(installed: Installed) -> None:

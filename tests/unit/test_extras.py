@@ -20,7 +20,7 @@ def test_a_missing_package_is_named_with_what_installs_it(monkeypatch: pytest.Mo
         extras.require("mongodb", "pymongo")
     monkeypatch.setattr(extras, "PROGRAM", "synergy")
     with pytest.raises(
-        InvalidValue, match=r"^pymongo is not .*: pip install 'synergy\[mongodb\]'$"
+        InvalidValue, match=r"^pymongo is not .*: pip install 'synergy-timetable\[mongodb\]'$"
     ):
         extras.require("mongodb", "pymongo")
 
