@@ -45,6 +45,7 @@ NOUNS: dict[str, tuple[str, str]] = {  # `launch.py` adds those of the project
     "queue": ("synergy.cli.queue", "waiting messages, and messages in quarantine"),
     "store": ("synergy.cli.store", "the store: init, status, check, reset, backup, copy, import"),
     "check": ("synergy.cli.check", "list all mistakes in settings and context"),
+    "init": ("synergy.cli.init", "make the folder of a new project"),
     "shell": ("synergy.cli.shell", "a Python prompt with the open project"),
 }
 SYSTEM_ERRORS = {
