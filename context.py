@@ -6,7 +6,6 @@ statistics of sites and clients, and alerts. `docs/context.md` explains every fi
 # ruff: noqa: ERA001 - the examples at the end are to be uncommented
 
 import sys
-from pathlib import Path
 
 from synergy.config.context import (
     BLOCKING_CHILDREN,
@@ -22,8 +21,6 @@ from synergy.config.context import (
     managed_context_entry,
     timetable_tree_entry,
 )
-
-ROOT = Path(__file__).resolve().parent
 
 PROCESS_SCHEDULER = "Scheduler"
 PROCESS_AGENT = "Agent"
@@ -201,9 +198,8 @@ process_context = {
     PROCESS_YEARLY_REPORT: managed_context_entry(
         process_name=PROCESS_YEARLY_REPORT,
         command=[
-            sys.executable,
-            str(ROOT / "launch.py"),
-            *["report", COLLECTION_SITE_YEARLY, "--from", "${start}", "--to", "${end}"],
+            *[sys.executable, "-m", "synergy", "report"],
+            *[COLLECTION_SITE_YEARLY, "--from", "${start}", "--to", "${end}"],
             *["--csv", "${home}/reports/site_yearly-${timeperiod}.csv"],
         ],
         environment=["SYNERGY_STORE", "SYNERGY_STORE_FILE"],  # which store it reads

@@ -43,9 +43,7 @@ FORMER_STAMP = VENV / "installed"  # the stamp of environments without STAMPS
 UNFINISHED = "unfinished\n"
 VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
 
-PROJECT_NOUNS = {  # commands of the project: module, which container images may omit, and help
-    "ingest": ("workers.commands.ingest", "read access logs"),
-    "report": ("workers.commands.report", "print the documents of a collection"),
+PROJECT_NOUNS = {  # commands of this repository: module, which images may omit, and help
     "test": ("tests.runner.command", "run the tests"),
     "bench": ("bench.command", "measure this machine"),
 }
@@ -101,6 +99,7 @@ def main(argv: list[str]) -> int:
     if command == "install":
         sys.stdout.write("The environment is ready.\n")
         return 0
+    os.environ.update(SYNERGY_PROGRAM="launch.py", SYNERGY_PROJECT=str(PROJECT))
     from synergy.cli import main as command_line
 
     for noun, (module, help_) in PROJECT_NOUNS.items():

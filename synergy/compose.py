@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING
 from synergy import private_files
 from synergy.config import classes
 from synergy.config.loader import check, read_again
+from synergy.config.project import program_line, project_folder
 from synergy.config.settings import Settings
 from synergy.engines import bus_engine, mongodb, store_engine
 from synergy.errors import (
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from synergy.storage.protocol import Store
     from synergy.storage.protocol.check import Progress, StoreCheck
     from synergy.supervisor.config import SupervisorConfig
-
-HERE = Path(__file__).resolve().parent.parent
 
 log = logging.getLogger(__name__)
 
@@ -71,13 +69,14 @@ class Project:
 
 
 def open_project(
-    path: Path = HERE, environ: Mapping[str, str] = os.environ, *, imports: bool = False
+    path: Path | None = None, environ: Mapping[str, str] = os.environ, *, imports: bool = False
 ) -> Project:
-    """The project in a folder; raises ConfigurationError with all its mistakes.
+    """The project in a folder, or the one found; raises ConfigurationError with all mistakes.
 
     With `imports`, the classes of all processes are imported and checked as well; without it,
     commands that only read start quickly.
     """
+    path = path or project_folder(environ)
     found = check(path, environ, imports=imports)
     if found.mistakes:
         raise ConfigurationError(found.mistakes)
@@ -230,7 +229,7 @@ def supervisor_config(project: Project) -> SupervisorConfig:
 
     def command(process: str, instance: int) -> tuple[str, ...]:
         start = ("process", "start", process, "--console", "--instance", str(instance))
-        return (sys.executable, str(project.path / "launch.py"), *start)
+        return (*program_line(project.path), *start)
 
     def connect() -> tuple[Store, Bus]:
         store = open_store(settings)

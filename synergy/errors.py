@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from synergy.program import PROGRAM
+
 
 class SynergyError(Exception):
     """Something went wrong that Synergy knows by name."""
@@ -44,7 +46,7 @@ class Malformed(Refused):
 
     def __init__(self, kind: str, name: str, problem: str) -> None:
         super().__init__(
-            f"the row {name} of {kind} is malformed ({problem}): launch.py store check lists all "
+            f"the row {name} of {kind} is malformed ({problem}): {PROGRAM} store check lists all "
             "malformed rows; docs/operations.md says how to repair one"
         )
 

@@ -12,7 +12,7 @@ import pytest
 from _pytest.logging import LogCaptureHandler
 from hypothesis import HealthCheck, settings
 
-from launch import PROJECT_NOUNS
+from launch import PROJECT, PROJECT_NOUNS
 from synergy.cli.main import GC_THRESHOLDS, NOUNS
 from synergy.runtime import masking
 from tests import missing
@@ -29,6 +29,7 @@ os.environ["LANGUAGE"] = "C"
 gc.set_threshold(*GC_THRESHOLDS)
 
 NOUNS.update(PROJECT_NOUNS)  # as `launch.py` does
+os.environ["SYNERGY_PROJECT"] = str(PROJECT)
 
 
 @pytest.fixture(autouse=True)

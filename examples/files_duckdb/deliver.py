@@ -5,6 +5,7 @@
 
 import argparse
 import csv
+import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -17,11 +18,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--without", metavar="HOUR", help="that is late: 2026-11-23T14")
     late = parser.parse_args().without
-    today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)  # noqa: TID251
+    today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     hours = [today + timedelta(days=-2, hours=n) for n in range(72)]
     INBOX.mkdir(exist_ok=True)
     delivered = [deliver(hour) for hour in hours if f"{hour:%Y-%m-%dT%H}" != late]
-    print(f"{len(delivered)} files are in {INBOX}")  # noqa: T201
+    sys.stdout.write(f"{len(delivered)} files are in {INBOX}\n")
 
 
 def deliver(hour: datetime) -> Path:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from synergy.cli import output
 from synergy.cli.options import CHANGE, JSON, PROCESS, Noun, argument
 from synergy.cli.services import Services, actor, services
+from synergy.program import PROGRAM
 
 if TYPE_CHECKING:
     from synergy.queries.views import BoxProcess, BoxView
@@ -115,7 +116,7 @@ def switch(
         f"{process} {verb} {_is_on(is_on)} for box {box}",
     )
     if is_on and not arguments.json and not at.reads.process(process).is_on:
-        output.note(f"it is off everywhere, so it does not run: launch.py process on {process}")
+        output.note(f"it is off everywhere, so it does not run: {PROGRAM} process on {process}")
 
 
 @NOUN.verb("launch.py box sync --dry-run", *CHANGE, records=())

@@ -22,10 +22,10 @@ def run_check(arguments: argparse.Namespace) -> int:
 
     Every worker is imported. The exit code says whether a start would succeed.
     """
-    from synergy.compose import HERE
     from synergy.config.loader import check
+    from synergy.config.project import project_folder
 
-    found = check(HERE, os.environ)
+    found = check(project_folder(), os.environ)
     code = exits.CONFIGURATION if found.mistakes else exits.DONE
     if arguments.json:
         output.print_json(

@@ -11,6 +11,7 @@ from synergy.cli import output
 from synergy.cli.options import CURSOR, DRY_RUN, JSON, TIMES, Noun, argument, limit, positive
 from synergy.cli.services import Services, actor, services, times
 from synergy.errors import InvalidValue
+from synergy.program import PROGRAM
 
 if TYPE_CHECKING:
     from synergy.model.schedule import Event
@@ -110,9 +111,9 @@ def _print_effects(effects: Effects) -> None:
     for run in effects.runs:
         output.say(f"run {run.id} of {run.schedule}: {run.state.value}")
     if not effects.is_decided:
-        output.note("no agent has processed it yet: launch.py box list shows whether one runs")
+        output.note(f"no agent has processed it yet: {PROGRAM} box list shows whether one runs")
     elif not effects.runs:
-        output.say("it has caused no run yet: launch.py schedule why NAME says what is missing")
+        output.say(f"it has caused no run yet: {PROGRAM} schedule why NAME says what is missing")
 
 
 @NOUN.verb("launch.py event list --from today --limit 20", *TIMES, limit(50), CURSOR, JSON)

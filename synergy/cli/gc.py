@@ -10,6 +10,7 @@ from synergy.cli import output
 from synergy.cli.options import CHANGE, JSON, Noun, argument
 from synergy.cli.services import START, Services, actor, services
 from synergy.errors import Unreachable
+from synergy.program import PROGRAM
 
 if TYPE_CHECKING:
     from synergy.model.journal import JournalEntry
@@ -65,7 +66,7 @@ def _run(at: Services, arguments: argparse.Namespace) -> JournalEntry:
             listener.wait(min(rest, 1.0))
     raise Unreachable(
         f"the scheduler has not run the collector within {LONGEST_WAIT:g} s: "
-        "launch.py supervisor status"
+        f"{PROGRAM} supervisor status"
     )
 
 

@@ -16,6 +16,7 @@ import errno
 import gc
 import importlib
 import os
+import re
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -24,8 +25,9 @@ from typing import Any, NoReturn
 from synergy import __version__
 from synergy.cli import exits, recording
 from synergy.errors import SynergyError
+from synergy.program import LAUNCHER, PROGRAM
 
-NOUNS: dict[str, tuple[str, str]] = {  # `launch.py` adds those of the project
+NOUNS: dict[str, tuple[str, str]] = {  # the project adds its own: see `cli.project_nouns`
     "supervisor": ("synergy.cli.supervisor", "start, stop and watch the processes of this box"),
     "box": ("synergy.cli.box", "which processes run on which box"),
     "reload": ("synergy.cli.reload", "take over a changed context without stopping what runs"),
@@ -46,6 +48,7 @@ NOUNS: dict[str, tuple[str, str]] = {  # `launch.py` adds those of the project
     "store": ("synergy.cli.store", "the store: init, status, check, reset, backup, copy, import"),
     "check": ("synergy.cli.check", "list all mistakes in settings and context"),
     "init": ("synergy.cli.init", "make the folder of a new project"),
+    "demo": ("synergy.cli.demo", "run the illustration, in a folder of its own"),
     "shell": ("synergy.cli.shell", "a Python prompt with the open project"),
 }
 SYSTEM_ERRORS = {
@@ -67,7 +70,6 @@ GC_THRESHOLDS = (100_000, 20, 100)
 EXAMPLE = """example:
   python3 launch.py supervisor start     runs the whole system on this machine
   python3 launch.py timetable -h         the verbs of a noun
-  python3 launch.py install              only makes the environment; see -h
 """
 
 
@@ -89,6 +91,10 @@ class Parser(argparse.ArgumentParser):
         self.add_argument(
             "--debug", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS
         )
+
+    def format_help(self) -> str:
+        """The help, whose examples name the program that runs."""
+        return re.sub(rf"(python3 )?{re.escape(LAUNCHER)}\b", PROGRAM, super().format_help())
 
     def error(self, message: str) -> NoReturn:
         from synergy.runtime.masking import mask
@@ -130,19 +136,23 @@ def main(argv: Sequence[str]) -> int:
 
 def _run(argv: Sequence[str]) -> int:
     noun = next((word for word in argv if not word.startswith("-")), None)
+    if noun not in NOUNS:
+        from synergy.cli.project_nouns import project_nouns
+
+        NOUNS.update(project_nouns())
     parser = _parser(noun)
     if noun not in NOUNS:
         from synergy.cli import older_commands
 
         if command := older_commands.today(argv):
             older = " ".join(argv[:2])
-            parser.error(f"{older!r} is of an older version: did you mean launch.py {command}?")
+            parser.error(f"{older!r} is of an older version: did you mean {PROGRAM} {command}?")
     return recording.carry_out(parser.parse_args(argv))
 
 
 def _parser(noun: str | None) -> Parser:
     parser = Parser(
-        prog="launch.py",
+        prog=PROGRAM,
         description="Synergy: a timetable for time-partitioned data processing.",
         epilog=EXAMPLE,
     )
@@ -200,7 +210,6 @@ def _explain(mistakes: Sequence[str]) -> None:
 
 def _report_unexpected(error: Exception) -> None:
     """Prints one line; writes the traceback into the log."""
-    from synergy.compose import HERE
     from synergy.config.loader import load_settings
     from synergy.runtime import logs
     from synergy.runtime.masking import mask
@@ -208,7 +217,7 @@ def _report_unexpected(error: Exception) -> None:
 
     sys.stderr.write(f"unexpected {type(error).__name__}: {visible(mask(str(error)))}\n")
     try:
-        settings = load_settings(HERE, os.environ)
+        settings = load_settings()
         path = logs.configure(settings.home, "cli", settings.box_id)
     except (SynergyError, OSError):
         sys.stderr.write("run it again with --debug for the traceback\n")

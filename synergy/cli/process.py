@@ -16,6 +16,7 @@ from synergy.cli.options import CHANGE, JSON, NAME, Noun, argument, positive
 from synergy.cli.recording import SUPERVISED
 from synergy.cli.services import START, actor, services
 from synergy.errors import InvalidValue, Unreachable
+from synergy.program import PROGRAM
 
 if TYPE_CHECKING:
     from synergy.queries.views import ProcessView
@@ -142,7 +143,7 @@ def _switch_here(arguments: argparse.Namespace, *, is_on: bool) -> None:
         if home_lock.holder(at.project.settings.home) is None:
             raise Unreachable(
                 f"no supervisor runs on this box, so nothing was done: {START}; for the next start "
-                f"of a supervisor: launch.py box {verb} {process.name}"
+                f"of a supervisor: {PROGRAM} box {verb} {process.name}"
             )
         box.switch(at, arguments, at.project.settings.box_id, process.name, is_on=is_on)
 
@@ -189,7 +190,7 @@ def run_trigger(arguments: argparse.Namespace) -> None:
         done = at.process_commands.trigger(process.name, who, at.now, dry_run=arguments.dry_run)
     if isinstance(process, FreerunProcess):
         facts["run"] = done.run
-        state = "run now" if done.run is None else f"run now: launch.py unit show {done.run}"
+        state = "run now" if done.run is None else f"run now: {PROGRAM} unit show {done.run}"
     _note(done.remark)
     _show_change(arguments, facts, True, state)
 

@@ -8,9 +8,10 @@ from synergy.cli import output
 from synergy.cli.options import CHANGE, JSON, YES, Noun, argument, limit, positive
 from synergy.cli.services import Services, actor, confirm, services
 from synergy.errors import InvalidValue
+from synergy.program import PROGRAM
 
 EXCERPT = 60  # characters of a message's body in a table
-FAILED = "launch.py schedule runs --state failed"
+FAILED = f"{PROGRAM} schedule runs --state failed"
 NOUN = Noun("queue", "waiting messages, and messages in quarantine", "launch.py queue list")
 add = NOUN.add
 
@@ -25,7 +26,7 @@ def run_list(arguments: argparse.Namespace) -> None:
         return
     output.table(["queue", "process", "waiting"], [[q.name, q.process, q.waiting] for q in queues])
     if dead:
-        output.note(f"{dead} messages are in quarantine: launch.py queue dead")
+        output.note(f"{dead} messages are in quarantine: {PROGRAM} queue dead")
 
 
 @NOUN.verb("launch.py queue dead", limit(100), JSON)
@@ -75,7 +76,7 @@ def run_replay(arguments: argparse.Namespace) -> None:
     lines = lines or ["there is nothing in quarantine"]
     output.show_change(arguments, {"replayed": counts}, *lines)
     if failed and not arguments.json:
-        output.note("runs of schedules have failed: launch.py schedule retry --all")
+        output.note(f"runs of schedules have failed: {PROGRAM} schedule retry --all")
 
 
 @NOUN.verb(

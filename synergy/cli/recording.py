@@ -102,10 +102,9 @@ def _warning() -> Iterator[None]:
 def audit_log() -> AuditLog:
     """The audit log of the home in the settings."""
     from synergy.audit_log.files import AuditLog
-    from synergy.compose import HERE
     from synergy.config.loader import load_settings
 
-    settings = load_settings(HERE, os.environ)
+    settings = load_settings()
     return AuditLog(settings.home, settings.clock)
 
 

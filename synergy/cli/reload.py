@@ -12,6 +12,7 @@ from synergy.cli import exits, output
 from synergy.cli.options import DRY_RUN, JSON, Verbs
 from synergy.cli.services import START
 from synergy.errors import ConfigurationError, Refused, Unreachable
+from synergy.program import PROGRAM
 
 if TYPE_CHECKING:
     from synergy.compose import Project
@@ -74,7 +75,7 @@ def _warn_of_kept(project: Project, store: Store, answer: Answer) -> None:
         return
     for name in kept_by_hand(store, names):
         output.warn(
-            f"schedule {name} stays as it was made by hand: launch.py schedule show {name}; "
+            f"schedule {name} stays as it was made by hand: {PROGRAM} schedule show {name}; "
             "SYNERGY_SCHEDULES_UPDATE=sync takes the declarations"
         )
 

@@ -21,6 +21,7 @@ from synergy.cli.schedule_preview import FILE_HELP
 from synergy.cli.services import actor, services
 from synergy.errors import InvalidValue
 from synergy.model.schedule import Origin
+from synergy.program import PROGRAM
 
 if TYPE_CHECKING:
     from synergy.model.schedule import Schedule
@@ -110,7 +111,7 @@ def _print_schedule(seen: ScheduleDetail) -> None:
     for warning in seen.warnings:
         output.warn(warning)
     if not seen.is_enabled:
-        output.note(f"to enable it: launch.py schedule enable {seen.name}")
+        output.note(f"to enable it: {PROGRAM} schedule enable {seen.name}")
 
 
 def _compact(value: object) -> object:
@@ -252,7 +253,7 @@ def _next_step(schedule: Schedule, done: str) -> str:
     if done in {"removed", "disabled"}:
         return ""
     if not schedule.is_enabled:
-        return f"; it is disabled: launch.py schedule enable {schedule.name}"
+        return f"; it is disabled: {PROGRAM} schedule enable {schedule.name}"
     if schedule.wake_at is not None:
         return f"; next due {output.instant(schedule.wake_at)}"
     return ""

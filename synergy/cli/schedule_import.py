@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from synergy.cli import output
 from synergy.cli.options import DRY_RUN, JSON, Verbs, argument
 from synergy.errors import InvalidValue
+from synergy.program import PROGRAM
 
 if TYPE_CHECKING:
     from synergy.config.crontab_import import Imported
@@ -41,9 +42,9 @@ def run_import_crontab(arguments: argparse.Namespace) -> None:
     line by line. Importing the file again replaces what became of it before.
     """
     from synergy.cli.input_files import read_text
-    from synergy.compose import HERE
     from synergy.config import crontab_import
     from synergy.config.loader import crontab_folder, load_settings
+    from synergy.config.project import project_folder
     from synergy.schedule.cron.crontab import read_crontab
 
     if arguments.user and arguments.of:
@@ -51,16 +52,16 @@ def run_import_crontab(arguments: argparse.Namespace) -> None:
     user = None if arguments.user else arguments.of or crontab_import.user_name(os.geteuid())
     stem = crontab_import.stem_of(arguments.name or _stem(arguments.file, user))
     crontab = read_crontab(read_text(arguments.file), user)
-    settings = load_settings(HERE, os.environ)  # a file that is damaged can be imported again
+    settings = load_settings()  # a file that is damaged can be imported again
     owner = crontab_import.owner_of(settings.home)
     imported = crontab_import.entries_of(
         crontab, stem, settings.box_id, crontab_import.local_zone(), owner
     )
     _check(imported, settings)
-    file = crontab_folder(settings, HERE) / f"{stem}.json"
+    file = crontab_folder(settings, project_folder()) / f"{stem}.json"
     if not imported.processes:
         _note_remarks(imported)
-        step = f"to remove what it became before: remove {file}, then launch.py reload"
+        step = f"to remove what it became before: remove {file}, then {PROGRAM} reload"
         raise InvalidValue(f"{arguments.file}: no line of it can be taken; {step}")
     changes = _changes(imported, file)
     if not arguments.dry_run and any(changes[kind] for kind in ("new", "changed", "removed")):
@@ -169,7 +170,7 @@ def _print(
     if refused := len(imported.refused):
         output.say(f"{counted(refused, 'line')} {'was' if refused == 1 else 'were'} not taken")
     if not arguments.dry_run:
-        output.note("next: launch.py reload; then remove the lines from the crontab of cron")
+        output.note(f"next: {PROGRAM} reload; then remove the lines from the crontab of cron")
 
 
 def _note_remarks(imported: Imported) -> None:

@@ -11,6 +11,7 @@ from synergy.cli.options import CHANGE, NAME, TIMES, Verbs, argument, json_objec
 from synergy.cli.schedule_notes import note_if_no_agent, note_if_run_nowhere
 from synergy.cli.services import actor, services, times
 from synergy.errors import InvalidValue
+from synergy.program import PROGRAM
 
 if TYPE_CHECKING:
     from synergy.commands.backfill import BackfilledDue
@@ -50,7 +51,7 @@ def run_trigger(arguments: argparse.Namespace) -> None:
     if arguments.dry_run:
         made, line = None, f"{arguments.name} would be launched"
     else:
-        made, line = run, f"{arguments.name} was launched: launch.py schedule run {run}"
+        made, line = run, f"{arguments.name} was launched: {PROGRAM} schedule run {run}"
     output.show_change(arguments, {"schedule": arguments.name, "run": made}, line)
 
 

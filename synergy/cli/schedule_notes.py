@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from synergy.cli import output
 from synergy.cli.services import START, Services
+from synergy.program import PROGRAM
 
 if TYPE_CHECKING:
     from synergy.model.schedule import Schedule
@@ -19,7 +20,7 @@ def note_if_no_agent(at: Services) -> None:
     from synergy.runtime.shared_parts import DECIDER, is_lease_led
 
     if not is_lease_led(at.store, DECIDER):
-        output.note(f"{NO_AGENT}: {START}, or launch.py box start Agent")
+        output.note(f"{NO_AGENT}: {START}, or {PROGRAM} box start Agent")
 
 
 def note_if_run_nowhere(at: Services, schedules: Sequence[Schedule]) -> None:
@@ -29,6 +30,6 @@ def note_if_run_nowhere(at: Services, schedules: Sequence[Schedule]) -> None:
     programs = {one.process for one in schedules if one.process is not None}
     for process in run_nowhere(at.store, programs) if programs else ():
         output.note(
-            f"no box that ever reported runs {process}, so its runs will wait: launch.py process "
-            f"show {process}; launch.py reload has a box read context.py again"
+            f"no box that ever reported runs {process}, so its runs will wait: {PROGRAM} process "
+            f"show {process}; {PROGRAM} reload has a box read context.py again"
         )

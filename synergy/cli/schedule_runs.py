@@ -12,6 +12,7 @@ from synergy.cli.schedule_notes import note_if_no_agent
 from synergy.cli.services import actor, services, times
 from synergy.errors import InvalidValue
 from synergy.model.schedule import RunState
+from synergy.program import PROGRAM
 
 if TYPE_CHECKING:
     from synergy.model.schedule import Run
@@ -66,20 +67,20 @@ def run_run(arguments: argparse.Namespace) -> None:
             "to allow it: set SYNERGY_WEBHOOK_NETWORKS or SYNERGY_WEBHOOK_PLAINTEXT, and restart"
         )
     if run.state == RunState.FAILED.value:
-        output.note(f"launch it again: launch.py schedule retry {run.id}")
+        output.note(f"launch it again: {PROGRAM} schedule retry {run.id}")
 
 
 def _note_unit(run: RunDetail, unit: UnitOfWork | None) -> None:
     """Prints the progress of a run's worker, and where its output is."""
     is_open = run.state == RunState.LAUNCHED.value
     if is_open and (unit is None or unit.started_at is None):
-        where = f"launch.py process show {run.program} shows on which boxes it runs"
+        where = f"{PROGRAM} process show {run.program} shows on which boxes it runs"
         output.note(f"no worker has begun it: {where}")
         return
     if is_open and unit is not None:
         output.note(f"begun {output.instant(unit.started_at)}, {unit.state.value}")
     if run.attempt or is_open:
-        output.note(f"the output of its worker: launch.py unit log {run.id}")
+        output.note(f"the output of its worker: {PROGRAM} unit log {run.id}")
 
 
 @VERBS.verb(

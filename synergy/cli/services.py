@@ -16,6 +16,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from synergy.errors import NotFound, Refused, Unreachable
+from synergy.program import PROGRAM
 
 if TYPE_CHECKING:
     from synergy.commands.audits import Progress
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from synergy.queries.timetable.audit import Audit
     from synergy.storage.protocol import Store
 
-START = "launch.py supervisor start"
+START = f"{PROGRAM} supervisor start"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +132,7 @@ def services() -> Iterator[Services]:
 
     project = compose.open_project()
     if not compose.has_store(project.settings):
-        raise Unreachable(f"there is no store yet: {START} makes one (or launch.py store init)")
+        raise Unreachable(f"there is no store yet: {START} makes one (or {PROGRAM} store init)")
     with (
         closing(compose.open_store(project.settings)) as store,
         closing(compose.open_bus(project, store)) as bus,

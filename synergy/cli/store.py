@@ -10,6 +10,7 @@ from synergy.cli import exits, output, store_copy, store_import
 from synergy.cli.options import DRY_RUN, JSON, YES, Noun, argument, file_path
 from synergy.cli.services import confirm, services
 from synergy.errors import InvalidValue, Refused
+from synergy.program import PROGRAM
 from synergy.runtime.masking import mask
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def _print_check(found: StoreCheck) -> None:
         output.say(f"{found.location} is damaged:")
         for line in found.damage:
             output.say(f"  {line}")
-        output.say("Stop everything (launch.py supervisor stop) and restore a backup:")
+        output.say(f"Stop everything ({PROGRAM} supervisor stop) and restore a backup:")
         output.say("docs/operations.md, A damaged store, says how, and how to save what is left.")
     if found.malformed:
         rows = [(row.kind, row.text, row.problem) for row in found.malformed]
@@ -141,12 +142,12 @@ def _refuse_while_in_use(project: Project) -> None:
     running = home_lock.holder(home)
     if running is not None:
         raise Refused(
-            f"a supervisor runs (pid {running.pid}): stop it with launch.py supervisor stop"
+            f"a supervisor runs (pid {running.pid}): stop it with {PROGRAM} supervisor stop"
         )
     left = ProcessHost(home, project.path).leftovers()
     if left:
         runs = "1 process still runs" if len(left) == 1 else f"{len(left)} processes still run"
-        raise Refused(f"{runs}: launch.py supervisor stop ends what is left")
+        raise Refused(f"{runs}: {PROGRAM} supervisor stop ends what is left")
 
 
 def _refuse_while_boxes_report(project: Project) -> None:
@@ -161,7 +162,7 @@ def _refuse_while_boxes_report(project: Project) -> None:
         alive = [box.id for box in others if not box.is_silent(now)]
     if alive:
         raise Refused(
-            f"other boxes use this store ({', '.join(alive)}): run launch.py supervisor stop on "
+            f"other boxes use this store ({', '.join(alive)}): run {PROGRAM} supervisor stop on "
             "each, wait a minute, and repeat this command"
         )
 

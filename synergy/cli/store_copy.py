@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from synergy.cli import exits, output
 from synergy.cli.options import DRY_RUN, JSON, Verbs, argument
 from synergy.errors import InvalidValue, Refused
+from synergy.program import PROGRAM
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -146,5 +147,5 @@ def _print_result(kinds: Sequence[Compared], copied: int, places: tuple[str, str
     else:
         output.say(
             "the copy cannot be used: the source or the target was written to meanwhile. "
-            "Empty it with SYNERGY_STORE=<URL> launch.py store reset, and copy again"
+            f"Empty it with SYNERGY_STORE=<URL> {PROGRAM} store reset, and copy again"
         )

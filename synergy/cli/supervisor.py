@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from contextlib import closing
 from typing import TYPE_CHECKING
@@ -49,7 +48,7 @@ def run_stop(arguments: argparse.Namespace) -> int:
     if arguments.dry_run:
         return _show_plan(compose.open_project(), arguments, "stop")
     # A mistake in the context, or a file that others can read, does not keep anything running.
-    report = control.stop(load_settings(compose.HERE, os.environ).home)
+    report = control.stop(load_settings().home)
     output.show(arguments, report, supervisor_output.print_stopped)
     return exits.DONE if report.is_stopped else exits.FAILED
 

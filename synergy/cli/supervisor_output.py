@@ -10,6 +10,7 @@ from synergy.cli import output
 from synergy.cli.services import START
 from synergy.model.process import BuiltIn
 from synergy.names import local_token
+from synergy.program import PROGRAM
 
 if TYPE_CHECKING:
     from synergy.compose import Project
@@ -69,8 +70,8 @@ def _print_running(project: Project, report: StartReport, processes: Sequence[Sl
         output.say(f"dashboard: {dashboard}")
         _print_token(project)
     output.say(f"logs: {logs}/<process>.log")
-    output.say("look: launch.py supervisor status, launch.py timetable show")
-    output.say("stop: launch.py supervisor stop")
+    output.say(f"look: {PROGRAM} supervisor status, {PROGRAM} timetable show")
+    output.say(f"stop: {PROGRAM} supervisor stop")
     for slot in report.missing:
         output.error(
             f"{_slot(slot.process, slot.instance)} does not run: it is {slot.state}; "
@@ -110,7 +111,7 @@ def _print_store_warnings(project: Project) -> None:
 def print_stopped(report: StopReport) -> None:
     """Prints the outcome of a stop."""
     if not report.is_stopped:
-        left = ", ".join(map(str, report.left)) or "see launch.py supervisor status"
+        left = ", ".join(map(str, report.left)) or f"see {PROGRAM} supervisor status"
         output.error(f"not everything has stopped: {left}")
     elif report.was_running:
         output.say("the supervisor and all its processes have stopped")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from dataclasses import replace
 from datetime import timedelta
@@ -235,10 +234,9 @@ def _users_file() -> tuple[UsersFile, datetime]:
 
 def _settings() -> Settings:
     """The settings alone: a mistake in the context must not keep users from being changed."""
-    from synergy.compose import HERE
     from synergy.config.loader import load_settings
 
-    return load_settings(HERE, os.environ)
+    return load_settings()
 
 
 def _change(

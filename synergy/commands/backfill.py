@@ -19,6 +19,7 @@ from synergy.errors import InvalidValue, Refused
 from synergy.lifecycle.legal_moves import RunMove
 from synergy.model.actor import Actor
 from synergy.model.schedule import Run, RunKind, RunState, Schedule, run_id
+from synergy.program import PROGRAM
 from synergy.queries.schedules.next_due import ALL_RUNS_MADE
 from synergy.queries.schedules.pending import progress_of
 from synergy.queries.schedules.run_successors import successor_id
@@ -119,7 +120,7 @@ def _dues(definition: Definition, start: datetime, end: datetime, now: datetime)
     if not lines:
         raise Refused(
             f"{definition.name} has no repeated times that run it by themselves, so there are no "
-            f"due times to backfill: launch.py schedule trigger {definition.name} runs it now"
+            f"due times to backfill: {PROGRAM} schedule trigger {definition.name} runs it now"
         )
     floor = max(start, definition.start or start) - _TICK
     until = catchup.by_end(definition, end - _TICK)

@@ -12,6 +12,7 @@ from synergy.model import journal
 from synergy.model.actor import Actor
 from synergy.model.process import Deployment
 from synergy.names import AGENT_TOPIC, SCHEDULER_TOPIC, SUPERVISOR_TOPIC
+from synergy.program import PROGRAM
 from synergy.storage.protocol import Store
 
 
@@ -51,7 +52,7 @@ class Maintenance:
             raise NotFound(
                 "assignment",
                 f"{process} on box {box}",
-                "launch.py box list shows which there are, box sync adds those of context.py",
+                f"{PROGRAM} box list shows which there are, box sync adds those of context.py",
             )
         if present[0].is_on is is_on:
             return False
@@ -88,7 +89,9 @@ class Maintenance:
         dead = {message.seq: message.queue for message in self._bus.dead(waiting)}
         for seq in dead if seqs is None else seqs:
             if seq not in dead:
-                raise NotFound("message in quarantine", str(seq), "launch.py queue dead lists them")
+                raise NotFound(
+                    "message in quarantine", str(seq), f"{PROGRAM} queue dead lists them"
+                )
             counts[dead[seq]] = counts.get(dead[seq], 0) + 1
         if dry_run or not counts:
             return counts

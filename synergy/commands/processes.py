@@ -20,13 +20,14 @@ from synergy.model.process import Deployment, FreerunProcess, Process, WorkingPr
 from synergy.model.schedule import Schedule
 from synergy.model.switches import is_switched_on
 from synergy.names import AGENT_TOPIC, SCHEDULER_TOPIC, SUPERVISOR_TOPIC
+from synergy.program import PROGRAM
 from synergy.queries.processes.states import trigger_of
 from synergy.queries.schedules.listing import own_schedules
 from synergy.runtime.shared_parts import is_process_led
 from synergy.schedule.trigger import parse
 from synergy.storage.protocol import Batch, Store
 
-START = "launch.py supervisor start"
+START = f"{PROGRAM} supervisor start"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,7 @@ class ProcessCommands:
             if not changed.is_enabled:
                 remark = (
                     "its schedule is disabled, so it does not run by itself: "
-                    f"launch.py schedule enable {name}"
+                    f"{PROGRAM} schedule enable {name}"
                 )
         elif not dry_run:
             with self._store.batch() as batch:
@@ -151,7 +152,7 @@ class ProcessCommands:
             data = {**own.definition, "trigger": trigger}
             return self._schedules.replace(name, data, actor, now, dry_run=dry_run)
         if self._store.schedules.get([name]):
-            raise Refused(f"schedule {name} runs something else: launch.py schedule show {name}")
+            raise Refused(f"schedule {name} runs something else: {PROGRAM} schedule show {name}")
         declared: Mapping[str, object] = self._deployment.schedules.get(
             name, {"name": name, "process": name}
         )

@@ -21,6 +21,7 @@ from synergy.model.run_detail import RunDetail
 from synergy.model.schedule import Run, RunChange, RunKind, Schedule, run_id
 from synergy.model.switches import is_switched_on
 from synergy.names import AGENT_TOPIC
+from synergy.program import PROGRAM
 from synergy.queries.schedules.run_successors import why_again
 from synergy.schedule.definition import Definition
 from synergy.schedule.progress.state import Made
@@ -113,7 +114,7 @@ class RunLauncher:
         if process is None:
             return f"{name} is no free-run process any more"
         if not is_switched_on(process, self._store.controls.all().get(name)):
-            return f"{name} is switched off: launch.py process on {name}"
+            return f"{name} is switched off: {PROGRAM} process on {name}"
         return None
 
 

@@ -27,6 +27,7 @@ from synergy.model.process import Deployment, FreerunProcess
 from synergy.model.schedule import Run, RunChange, RunState, Schedule
 from synergy.model.unit_of_work import UnitOfWork, UnitState
 from synergy.names import AGENT_TOPIC
+from synergy.program import PROGRAM
 from synergy.queries.schedules.event_effects import RecordedEvent
 from synergy.queries.schedules.listing import own_schedules
 from synergy.queries.schedules.lookup import refuse_unknown, stored_run, stored_schedule
@@ -110,7 +111,7 @@ class RunCommands:
         if not schedule.is_enabled:
             raise Refused(
                 f"{name} is disabled, so its runs would be dropped: "
-                f"launch.py schedule enable {name}"
+                f"{PROGRAM} schedule enable {name}"
             )
         if isinstance(definition.program, WorkerProgram):
             self._launcher.refuse_if_off(definition.program.process)
@@ -243,7 +244,7 @@ def _refuse_if_begun(run: Run, unit: UnitOfWork | None) -> None:
         raise Refused(f"run {run.id} is just being sent: wait for its answer")
     if unit is not None and unit.state is UnitState.IN_PROGRESS:
         raise Refused(
-            f"run {run.id} is being worked on: launch.py unit cancel {unit.id} cancels it"
+            f"run {run.id} is being worked on: {PROGRAM} unit cancel {unit.id} cancels it"
         )
     if unit is not None and unit.state.is_finished and unit.state is not UnitState.CANCELED:
         raise Refused(f"run {run.id} has ended as {unit.state.value}")

@@ -21,6 +21,7 @@ from synergy.model.actor import Actor
 from synergy.model.journal_event import JournalEvent
 from synergy.model.schedule import Run, RunChange, RunState, Schedule, ScheduleChange
 from synergy.names import AGENT_TOPIC
+from synergy.program import PROGRAM
 from synergy.queries.schedules.run_successors import run_pages
 from synergy.storage.protocol import Batch, Store
 
@@ -94,7 +95,7 @@ class ScheduleWriter:
 def names_in_use(names: Sequence[str]) -> Refused:
     """The error for new schedules whose names are in use."""
     return Refused(
-        f"schedules exist already: {', '.join(names)}; nothing was added. launch.py schedule edit "
+        f"schedules exist already: {', '.join(names)}; nothing was added. {PROGRAM} schedule edit "
         "NAME FILE changes one"
     )
 

@@ -35,6 +35,7 @@ from synergy.model.actor import Actor
 from synergy.model.journal_event import JournalEvent
 from synergy.model.process import Deployment
 from synergy.model.schedule import Run, Schedule
+from synergy.program import PROGRAM
 from synergy.queries.schedules.redaction import kept
 from synergy.schedule.check_context import InvalidDefinition, Known
 from synergy.schedule.definition import Definition, Once
@@ -165,7 +166,7 @@ class ScheduleCommands(RunCommands):
         if name in self._deployment.schedules:
             raise Refused(
                 f"{name} is declared in context.py and would come back: take it out there, or "
-                f"launch.py schedule disable {name}"
+                f"{PROGRAM} schedule disable {name}"
             )
         for _ in range(ATTEMPTS):
             present = self.schedule(name)
@@ -221,7 +222,7 @@ class ScheduleCommands(RunCommands):
         definition = read(job.definition, Known())  # its program may be gone
         if not isinstance(definition.trigger, Once):
             raise Refused(
-                f"{name} is no one-off job: launch.py schedule disable {name}, or cancel a run"
+                f"{name} is no one-off job: {PROGRAM} schedule disable {name}, or cancel a run"
             )
         run = run_of_job(self._store, job, definition)
         if run is not None:

@@ -27,6 +27,7 @@ from synergy.commands.store_copy_state import State, state_of
 from synergy.commands.store_usage import refuse_while_in_use
 from synergy.errors import Refused, StorageUnavailable
 from synergy.names import STORE_COPY
+from synergy.program import PROGRAM
 from synergy.runtime import identity
 from synergy.runtime.leadership import Leadership
 from synergy.storage.copy_records import KINDS, PORTION, beginning, key_of, line, portion
@@ -72,7 +73,7 @@ def standing(target: Store, place: str, source: str) -> State | None:
     elif state.source != source:
         raise Refused(
             f"{place} is an unfinished copy of {state.source}: continue that one, or empty it "
-            "with `launch.py store reset`"
+            f"with `{PROGRAM} store reset`"
         )
     return state
 

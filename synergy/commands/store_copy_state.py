@@ -11,6 +11,7 @@ import orjson
 
 from synergy.errors import Refused
 from synergy.names import STORE_COPY
+from synergy.program import PROGRAM
 from synergy.storage.protocol import StoreView
 
 
@@ -41,5 +42,5 @@ def refuse_unfinished(store: StoreView) -> None:
     if state is not None and not state.is_complete:
         raise Refused(
             f"this store is an unfinished copy of {state.source}: continue with the same "
-            "`launch.py store copy`, or empty it with `launch.py store reset`"
+            f"`{PROGRAM} store copy`, or empty it with `{PROGRAM} store reset`"
         )

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 
 from synergy.errors import Refused
 from synergy.model.lease import Lease
+from synergy.program import PROGRAM
 from synergy.runtime import identity
 from synergy.storage.protocol import Store
 
@@ -75,5 +76,5 @@ def _words(lease: Lease) -> str:
 
 def _in_use(place: str, by: str) -> Refused:
     return Refused(
-        f"{place} is in use ({by}): stop that first, with launch.py supervisor stop on its box"
+        f"{place} is in use ({by}): stop that first, with {PROGRAM} supervisor stop on its box"
     )

@@ -14,6 +14,7 @@ from synergy.model.actor import Actor
 from synergy.model.process import Deployment
 from synergy.model.unit_of_work import Hint, UnitOfWork, UnitState
 from synergy.names import AGENT_TOPIC, SCHEDULER_TOPIC
+from synergy.program import PROGRAM
 from synergy.storage.protocol import Store
 
 
@@ -40,12 +41,12 @@ class UnitCommands:
         """
         if unit.is_of_run:
             raise Refused(
-                f"unit {unit.id} carries out a run: launch.py schedule retry {unit.id} runs it "
-                "again; launch.py schedule runs shows how runs ended"
+                f"unit {unit.id} carries out a run: {PROGRAM} schedule retry {unit.id} runs it "
+                f"again; {PROGRAM} schedule runs shows how runs ended"
             )
         if unit.state is UnitState.CANCELED:
             raise Refused(
-                f"unit {unit.id} was canceled, and stays so: launch.py timetable retry "
+                f"unit {unit.id} was canceled, and stays so: {PROGRAM} timetable retry "
                 f"{unit.process} {unit.timeperiod} tries its period again, if that is failed; "
                 "timetable reprocess starts a finished one over"
             )

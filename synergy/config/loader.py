@@ -16,6 +16,7 @@ from synergy.config.older_names import NAMES
 from synergy.config.permissions import check_permissions
 from synergy.config.processes import check_classes, read_processes
 from synergy.config.programs import check_programs
+from synergy.config.project import project_folder
 from synergy.config.secrets import known_secrets
 from synergy.config.settings import Settings
 from synergy.config.source import forget_imports, put_on_path, run_file, shown
@@ -24,6 +25,7 @@ from synergy.config.weak_secrets import check_secrets
 from synergy.engines import bus_engine, store_engine
 from synergy.errors import ConfigurationError
 from synergy.model.process import Deployment, FreerunProcess, Process
+from synergy.program import LAUNCHER, PROGRAM
 from synergy.runtime import masking
 
 
@@ -37,10 +39,13 @@ class Checked:
     warnings: tuple[str, ...]
 
 
-def load_settings(project: Path, environ: Mapping[str, str]) -> Settings:
-    """The settings; raises ConfigurationError with all mistakes in them."""
+def load_settings(project: Path | None = None, environ: Mapping[str, str] = os.environ) -> Settings:
+    """The settings of a project, or of the one that is found.
+
+    Raises ConfigurationError with all mistakes in them, or if there is no project.
+    """
     findings = Findings()
-    settings = _settings(project, environ, findings)
+    settings = _settings(project or project_folder(environ), environ, findings)
     findings.raise_mistakes()
     return settings
 
@@ -72,7 +77,7 @@ def read_again(project: Path, environ: Mapping[str, str], settings: Settings) ->
         raise ConfigurationError(found.mistakes)
     for name in ("home", "box_id", "store", "bus"):
         if getattr(found.settings, name) != getattr(settings, name):
-            step = "launch.py supervisor restart takes it over"
+            step = f"{PROGRAM} supervisor restart takes it over"
             raise ConfigurationError([f"SYNERGY_{name.upper()} has changed: {step}"])
     return found.deployment
 
@@ -97,7 +102,7 @@ def _executed(settings: Settings, project: Path, deployment: Deployment) -> list
     """The files that are executed, as far as they are known without an import."""
     names = dict.fromkeys(("base", settings.env))
     files = [project / "settings" / f"{name}.py" for name in names]
-    files += [_module_file(settings.context, project), project / "launch.py"]
+    files += [_module_file(settings.context, project), project / LAUNCHER]
     with suppress(OSError):  # which is a mistake in the context
         files += crontab_files(crontab_folder(settings, project))
     files.append(project / "workers" / "__init__.py")

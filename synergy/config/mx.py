@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 from synergy.errors import InvalidValue
+from synergy.program import PROGRAM
 
 _UID_DIGITS = 10  # ids have 32 bits
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,251}[A-Za-z0-9])?", re.ASCII)
@@ -50,4 +51,4 @@ def users_mistake(path: Path | None) -> str:
     """
     if path is None or path.is_file():
         return ""
-    return f"there is no file {path}: launch.py user add NAME --role admin makes it"
+    return f"there is no file {path}: {PROGRAM} user add NAME --role admin makes it"

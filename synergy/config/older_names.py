@@ -6,6 +6,8 @@ Each entry completes a finding: it says what to write instead. The whole story i
 
 from __future__ import annotations
 
+from synergy.program import PROGRAM
+
 GUIDE = "docs/howto/from-synergy.md says what stands for it"
 
 _FUNCTIONS = "import this function from synergy.config.context"
@@ -31,7 +33,7 @@ MODULES = {
         "processes, tokens and collections are texts of your own"
     ),
     "synergy.supervisor.supervisor_constants": (
-        "leave it out: the supervisor is not declared, launch.py supervisor start runs it"
+        f"leave it out: the supervisor is not declared, {PROGRAM} supervisor start runs it"
     ),
     "synergy.workers.worker_constants": "leave it out: nothing stands for it",
     "synergy.workers": "derive the worker from synergy.worker.Worker",
@@ -130,7 +132,7 @@ CLASSES = {
     ),
     "synergy.mx.synergy_mx.MX.start": "write synergy.mx.server.MX.start",
     "synergy.supervisor.synergy_supervisor.Supervisor.start": (
-        "leave the process out: launch.py supervisor start runs the supervisor"
+        f"leave the process out: {PROGRAM} supervisor start runs the supervisor"
     ),
     "synergy.workers.garbage_collector_worker.GarbageCollectorWorker.start": (
         NAMES["TYPE_GARBAGE_COLLECTOR"]
@@ -148,7 +150,7 @@ _BUS = (
 )
 _HOME = "write HOME: logs and pid files lie in this folder"
 _UNNEEDED = "leave it out: nothing stands for it"
-_MX = "write {}; with another host than 127.0.0.1 MX needs users: launch.py user add"
+_MX = f"write {{}}; with another host than 127.0.0.1 MX needs users: {PROGRAM} user add"
 
 SETTINGS = {
     "ds_type": _STORE,

@@ -92,6 +92,6 @@ def forget_imports(folders: Iterable[Path]) -> None:
 
 
 def put_on_path(project: Path) -> None:
-    """Makes the project's own modules (`workers`, ...) importable in this process."""
-    if str(project) not in sys.path:
+    """Makes the project's own modules (`workers`, ...) importable, before all others."""
+    if sys.path[:1] != [str(project)]:
         sys.path.insert(0, str(project))

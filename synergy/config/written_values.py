@@ -21,9 +21,9 @@ from synergy.errors import InvalidValue
 from synergy.schedule.format.literals import suggestion
 
 # Variables with the prefix that are not settings: those of the supervisor for its processes, of
-# command workers for their programs, of the launcher, and of tests.
+# command workers for their programs, of the program and its launcher, and of tests.
 _INTERNAL = re.compile(
-    r"SYNERGY_(RUN|READY_FD|UNIT|TIMEPERIOD|GENERATION|ATTEMPT|IDEMPOTENCY_KEY|NO_VENV|TEST_.*)"
+    r"SYNERGY_(RUN|READY_FD|UNIT|TIMEPERIOD|GENERATION|ATTEMPT|IDEMPOTENCY_KEY|NO_VENV|PROGRAM|PROJECT|TEST_.*)"
 )
 DEFAULT_ENVIRONMENT = "dev"
 _FILES = {f"{name}_file": name for name in SECRET}

@@ -13,7 +13,6 @@ import threading
 from collections.abc import Callable, Mapping
 from hashlib import sha256
 from http import HTTPStatus
-from importlib import import_module
 from typing import Any
 
 from synergy.delivery import headers
@@ -30,24 +29,14 @@ from synergy.delivery.request import (
 from synergy.delivery.resolver import Blocked, Resolver
 from synergy.delivery.target import Queue, TargetKind, split_queue, split_topic
 from synergy.delivery.thread_pool import ThreadPool
-from synergy.errors import ConfigurationError, InvalidValue
+from synergy.errors import InvalidValue
 from synergy.runtime.masking import mask
 
-BOTO3 = "1.44.5"
 MOST_ATTRIBUTES = 10  # the most attributes of a message
 THREADS = 32
 _FIFO = ".fifo"
 _LONGEST_ID = 128
 _THROTTLED = ("throttl", "requestlimitexceeded", "toomanyrequests")
-
-
-def check_boto3() -> None:
-    """Raises ConfigurationError if boto3 is not installed."""
-    try:
-        import_module("boto3")
-    except ImportError:
-        text = "SQS and SNS need boto3, which is an extra; write into requirements-local.txt: "
-        raise ConfigurationError([f"{text}boto3=={BOTO3}"]) from None
 
 
 class Aws:
@@ -90,10 +79,6 @@ class Aws:
     def _answer(self, request: Request, assert_current: Callable[[], None]) -> Response:
         destination = request.target.destination
         self._own.assert_current = assert_current
-        try:
-            check_boto3()
-        except ConfigurationError as error:
-            return failed(str(error), may_retry=False)
         from botocore.exceptions import BotoCoreError, ClientError
 
         try:

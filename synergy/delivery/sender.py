@@ -16,9 +16,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
+from synergy import extras
 from synergy.clock import Clock
 from synergy.delivery import addresses
-from synergy.delivery.amqp import AmqpExchanges
 from synergy.delivery.aws import THREADS, Aws
 from synergy.delivery.fair_queue import FairQueue
 from synergy.delivery.options import Options
@@ -175,12 +175,17 @@ class Sender:
         return transport
 
     def _new_transport(self, kind: TargetKind) -> Transport:
+        """The transport; raises InvalidValue if its packages are an extra and not installed."""
         match kind:
             case TargetKind.WEBHOOK:
                 return Webhooks(self._options, self._clock, self._resolver)
             case TargetKind.AMQP:
+                extras.require("rabbitmq", "pika")
+                from synergy.delivery.amqp import AmqpExchanges
+
                 return AmqpExchanges(self._options, self._clock, self._resolver)
             case TargetKind.SQS | TargetKind.SNS:
+                extras.require("aws", "boto3")
                 return Aws(kind, self._options, self._resolver)
 
     def _call_back(self, done: Done, answer: Response) -> None:

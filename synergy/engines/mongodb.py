@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from synergy import extras
 from synergy.errors import InvalidValue
 from synergy.storage.mongodb_url import MongoUrl
 
@@ -46,6 +47,7 @@ class MongoEngine:
     def complete(self, url: str, file: Callable[[str], Path]) -> str:
         if found := _mistake(url):
             raise InvalidValue(found)
+        extras.require("mongodb", "pymongo")
         return url
 
     def place(self, url: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from synergy import extras
 from synergy.loopback import is_loopback
 from synergy.messaging.amqp import EXAMPLE, SCHEMES, Address
 
@@ -26,6 +27,7 @@ class RabbitEngine:
 
     def check(self, url: str) -> None:
         Address.parse(url)
+        extras.require("rabbitmq", "pika")
 
     def weaknesses(self, url: str) -> list[str]:
         address = Address.parse(url)

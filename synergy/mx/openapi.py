@@ -13,6 +13,7 @@ from synergy.mx.accounts.authenticator import OPEN
 from synergy.mx.idempotency import describe
 from synergy.mx.problems import Problem, errors
 from synergy.mx.routing import Router
+from synergy.program import PROGRAM
 
 router = Router()
 
@@ -20,7 +21,7 @@ _SCHEMES = {
     "bearer": {
         "type": "http",
         "scheme": "bearer",
-        "description": "a token, created by `launch.py user token`",
+        "description": f"a token, created by `{PROGRAM} user token`",
     },
     "cookie": {
         "type": "apiKey",

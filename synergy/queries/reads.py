@@ -16,6 +16,7 @@ from synergy.model.process_control import ProcessControl
 from synergy.model.time_range import EVER, TimeRange
 from synergy.model.unit_of_work import UnitOfWork, UnitState
 from synergy.names import TIMETABLE_START
+from synergy.program import PROGRAM
 from synergy.queries.collector import RECENT, collector_run_after, collector_view, planned_moves
 from synergy.queries.health.situation_reader import SituationReader
 from synergy.queries.health.staffing import Unserved, unserved
@@ -211,7 +212,7 @@ class Reads:
         found = self._store.units.get([id_])
         if not found:
             refuse_malformed(self._store, "units", id_)
-            raise NotFound("unit", id_, "launch.py unit list shows which there are")
+            raise NotFound("unit", id_, f"{PROGRAM} unit list shows which there are")
         return found[0]
 
     def unit_log(self, id_: str) -> list[LogLine]:

@@ -51,8 +51,9 @@ KEPT = 200  # the last lines of each output stream, kept for the reason and the 
 PASSED_ON = (
     *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "TMPDIR"),
     *("XDG_*", "VIRTUAL_ENV", "PYTHONPATH", "LD_LIBRARY_PATH"),
-    # for a program that is `launch.py`: the deployment that it works on
+    # for a program that is Synergy: the deployment that it works on
     *("SYNERGY_ENV", "SYNERGY_HOME", "SYNERGY_BOX_ID", "SYNERGY_CONTEXT", "SYNERGY_NO_VENV"),
+    "SYNERGY_PROJECT",
     "SYNERGY_RUN",  # the mark by which the supervisor finds all processes that it must end
 )
 """The variables that every program gets from its worker, as patterns."""

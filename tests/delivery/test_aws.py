@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,6 @@ import pytest
 
 from synergy.delivery import aws
 from synergy.delivery.addresses import AddressRules
-from synergy.delivery.aws import BOTO3, check_boto3
-from synergy.errors import ConfigurationError
 from tests.delivery.conftest import MakeServices, Services, a_request, is_lost
 from tests.delivery.receivers import LIMIT, answers, receiving, says
 from tests.servers.ports import free_port
@@ -346,20 +343,9 @@ def test_without_boto3_the_error_says_how_to_install_it(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "boto3", None)
-    with pytest.raises(ConfigurationError, match=f"requirements-local.txt: boto3=={BOTO3}"):
-        check_boto3()
     answer = services.send("sqs:jobs")
     assert (answer.ok, answer.outcome, answer.may_retry) == (False, "failed", False)
-    assert answer.error == (
-        "SQS and SNS need boto3, which is an extra; "
-        f"write into requirements-local.txt: boto3=={BOTO3}"
-    )
-
-
-def test_all_files_require_the_same_version_of_boto3() -> None:
-    project = tomllib.loads((PROJECT / "pyproject.toml").read_text())
-    assert project["project"]["optional-dependencies"]["aws"] == [f"boto3=={BOTO3}"]
-    assert f"boto3=={BOTO3}" in (PROJECT / "requirements-test.in").read_text().splitlines()
+    assert answer.error == "boto3 is not installed: add boto3 to requirements-local.txt"
 
 
 def test_boto3_is_not_imported_with_the_sender() -> None:

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from launch import PROJECT
 from synergy.cli import exits
-from synergy.compose import HERE
 from tests.runner.parts import Part, Runner, conclude
 
 EXAMPLE = """example:
@@ -93,7 +93,7 @@ def run(arguments: argparse.Namespace) -> int:
         return _pytest(arguments.words)
     with ThreadPoolExecutor(1) as beside:  # the steps use one processor while tests wait
         steps = beside.submit(_failed_steps)
-        summary = Runner(HERE).run(PARTS)
+        summary = Runner(PROJECT).run(PARTS)
     failed = steps.result()
     conclude(summary)
     if not summary.is_sound:
@@ -123,4 +123,4 @@ def _pytest(words: Sequence[str]) -> int:
 
 def _module(command: Sequence[str]) -> int:
     """Runs a module in the folder of the project; returns its exit code."""
-    return subprocess.run([sys.executable, "-m", *command], cwd=HERE, check=False).returncode
+    return subprocess.run([sys.executable, "-m", *command], cwd=PROJECT, check=False).returncode

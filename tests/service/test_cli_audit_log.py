@@ -11,7 +11,6 @@ from importlib import import_module
 import pytest
 from argon2 import PasswordHasher
 
-from launch import PROJECT_NOUNS
 from synergy.audit_log.files import AuditLog
 from synergy.cli import exits
 from synergy.cli.main import NOUNS, Parser
@@ -23,12 +22,12 @@ PASSWORD = "six tall blue herons"
 # Verbs that change nothing that a person decides about. `event emit` and `ingest` bring data.
 READING = set(
     """
-    audit-log head, audit-log list, audit-log verify, bench, box id, box list, check, event emit,
-    event list, gc status, ingest, init, journal list, process list, process show, queue dead,
-    queue list, report, schedule list, schedule pending, schedule preview, schedule run,
-    schedule runs, schedule show, schedule why, status, store check, store status, supervisor status, test,
-    timetable audit, timetable show, timetable wait, timetable why, unit list, unit log, unit show,
-    user list
+    audit-log head, audit-log list, audit-log verify, bench, box id, box list, check, demo,
+    event emit, event list, gc status, ingest, init, journal list, process list, process show,
+    queue dead, queue list, report, schedule list, schedule pending, schedule preview, schedule
+    run, schedule runs, schedule show, schedule why, status, store check, store status,
+    supervisor status, test, timetable audit, timetable show, timetable wait, timetable why,
+    unit list, unit log, unit show, user list
     """.strip()
     .replace("\n    ", " ")
     .split(", ")
@@ -38,7 +37,7 @@ READING = set(
 def all_verbs() -> dict[str, argparse.ArgumentParser]:
     """The parser of every command."""
     found = {}
-    for noun, (module, _) in {**NOUNS, **PROJECT_NOUNS}.items():
+    for noun, (module, _) in NOUNS.items():
         nouns = Parser().add_subparsers()
         import_module(module).add(nouns)
         parser = nouns.choices[noun]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from synergy.errors import Unreachable
 from synergy.messaging.message import EventsMessage
 from synergy.messaging.protocol import Bus
+from synergy.program import PROGRAM
 from synergy.runtime.stop import Stop
 from synergy.storage.protocol import Store
 from workers.access_log.sessions import Event
@@ -41,7 +42,7 @@ class Outlet:
         if waiting > QUEUE_LIMIT:
             raise Unreachable(
                 f"{waiting} messages wait for {self._queue}, and none is processed; start it "
-                "(launch.py supervisor start) and ingest again: nothing is counted twice"
+                f"({PROGRAM} supervisor start) and ingest again: nothing is counted twice"
             )
         messages = [
             EventsMessage(events[first : first + EVENTS_PER_MESSAGE])
@@ -68,7 +69,7 @@ class Outlet:
         if waiting := self.drain(0, timeout):
             raise Unreachable(
                 f"{waiting} messages of earlier logs wait for {self._queue}, so it is not known "
-                "which visits continue here; start it (launch.py supervisor start), wait until "
+                f"which visits continue here; start it ({PROGRAM} supervisor start), wait until "
                 "they are processed, and ingest again"
             )
 

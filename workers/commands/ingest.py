@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from synergy.cli import exits, options, output
 from synergy.names import TIMETABLE_START
+from synergy.program import PROGRAM
 
 if TYPE_CHECKING:
     from workers.access_log.report import IngestReport, Progress
@@ -50,8 +51,10 @@ def add(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Reads the files and prints the report."""
-    from synergy import clock, compose
+    from synergy import clock, compose, extras
     from synergy.runtime.stop import Stop
+
+    extras.require("access-logs", "ua_parser")
     from workers.access_log import files, pipeline
     from workers.access_log.formats import FORMATS
     from workers.access_log.outlet import Outlet
@@ -115,12 +118,12 @@ def _print(report: IngestReport) -> None:
     if report.early_events:
         output.say(
             f"{report.early_events:,} events are before the timetable's start: "
-            f"launch.py timetable extend --from {report.early_from} includes them"
+            f"{PROGRAM} timetable extend --from {report.early_from} includes them"
         )
     if report.waiting:
         output.say(
             f"{report.waiting:,} messages still wait in the queue: the session workers do not "
-            "run (launch.py supervisor status), or are busy"
+            f"run ({PROGRAM} supervisor status), or are busy"
         )
     for problem in report.problems:
         output.error(problem)

@@ -16,6 +16,7 @@ from synergy.messaging.rabbitmq.faults import (
     Fault,
 )
 from synergy.messaging.rabbitmq.wire import Channel, Connection
+from synergy.program import PROGRAM
 
 PREFIX = "synergy."
 WORK = f"{PREFIX}work"  # routes each message to the queue whose name is its key
@@ -110,7 +111,7 @@ async def _ensure(connection: Connection, what: str, make: _Declare, check: _Dec
         if fault.code == PRECONDITION_FAILED:
             raise Fault(
                 f"{fault}: {what} exists with other properties than Synergy needs; delete it, "
-                "then run launch.py store init",
+                f"then run {PROGRAM} store init",
                 is_mistake=True,
                 code=fault.code,
             ) from fault
@@ -127,7 +128,7 @@ async def _check_exists(connection: Connection, what: str, check: _Declare, refu
         if fault.code != NOT_FOUND:
             raise
         raise Fault(
-            f"{refusal}; there is no {what}, and this user may not make it: run launch.py store "
+            f"{refusal}; there is no {what}, and this user may not make it: run {PROGRAM} store "
             "init with a SYNERGY_BUS whose user may configure synergy.*",
             is_mistake=True,
             code=fault.code,

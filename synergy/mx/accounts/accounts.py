@@ -19,6 +19,7 @@ from synergy.mx.accounts.throttle import Throttle
 from synergy.mx.accounts.users import User, Users, UsersFile
 from synergy.mx.problems import Unauthenticated, unavailable_if_refused
 from synergy.mx.protection.origins import network_of
+from synergy.program import PROGRAM
 
 if TYPE_CHECKING:  # it imports Authlib, which MX without single sign-on does not need
     from synergy.mx.oidc.client import OidcClient
@@ -60,7 +61,7 @@ class Accounts:
         if not self._file.users.people:
             raise Refused(
                 f"no user could log in: {self._file.path} has no users; "
-                "add the first with launch.py user add NAME --role admin"
+                f"add the first with {PROGRAM} user add NAME --role admin"
             )
         self._sessions.check()
 

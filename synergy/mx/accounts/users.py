@@ -17,6 +17,7 @@ from typing import Any
 from synergy.errors import InvalidValue, NotFound, Refused
 from synergy.mx.accounts.private_file import PrivateFile
 from synergy.mx.accounts.roles import LOCAL, ROLES, Role
+from synergy.program import PROGRAM
 
 PREFIX = "synergy_"  # of the secrets of tokens, so that secret scanners recognize them
 NAME = r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}"
@@ -62,7 +63,7 @@ class Users:
     def user(self, name: str) -> User:
         """A user; raises NotFound."""
         if name not in self.people:
-            raise NotFound("user", name, "launch.py user list shows them")
+            raise NotFound("user", name, f"{PROGRAM} user list shows them")
         return self.people[name]
 
     def bearer(self, secret: str, now: datetime) -> tuple[Token, Role] | None:
@@ -96,7 +97,7 @@ class Users:
             if token.id != id_ or user not in (None, token.user)
         }
         if len(left) == len(self.tokens):
-            raise NotFound("token", id_, "launch.py user list shows them")
+            raise NotFound("token", id_, f"{PROGRAM} user list shows them")
         return replace(self, tokens=left)
 
 
@@ -137,7 +138,7 @@ def checked_name(name: str) -> str:
 def new_user(users: Users, name: str, role: Role, password: str, now: datetime) -> Users:
     """`users` with a new one, whose password has this hash; raises Refused if the name is taken."""
     if checked_name(name) in users.people:
-        raise Refused(f"user {name} exists: launch.py user password {name} changes the password")
+        raise Refused(f"user {name} exists: {PROGRAM} user password {name} changes the password")
     return users.with_user(User(name, role, password, now))
 
 

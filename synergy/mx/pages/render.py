@@ -19,6 +19,7 @@ from synergy.mx import assets
 from synergy.mx.access import Role, person_of
 from synergy.mx.pages.addresses import page_of
 from synergy.mx.services import Services, ServicesDep
+from synergy.program import PROGRAM
 from synergy.runtime.identity import short_name
 from synergy.visible_text import visible
 
@@ -117,6 +118,7 @@ def _environment() -> Environment:
         made.filters[each.__name__] = each
     made.globals["pages"] = PAGES
     made.globals["static"] = assets.ADDRESS
+    made.globals["program"] = PROGRAM
     made.globals["nouns"] = tuple(Noun)
     return made
 

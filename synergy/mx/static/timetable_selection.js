@@ -93,7 +93,7 @@ export class Selection {
     const { process, from: first, to: end } = this.periods();
     for (const [name, { of, needsReason }] of Object.entries(ACTIONS)) {
       const copy = this.part(`copy-${name}`);
-      copy.dataset.copy = `launch.py timetable ${name} ${process} ${first}..${end}${needsReason ? " --reason '...'" : ""}`;
+      copy.dataset.copy = `${document.body.dataset.program} timetable ${name} ${process} ${first}..${end}${needsReason ? " --reason '...'" : ""}`;
       copy.hidden = this.part(name).hidden = Boolean(of) && !found[of]; // impossible actions are not offered
     }
     if (isNew) this.say(`Selected: ${text}`);

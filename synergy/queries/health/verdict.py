@@ -16,13 +16,14 @@ from datetime import datetime
 from enum import Enum
 
 from synergy.model.job import JobState
+from synergy.program import PROGRAM
 from synergy.queries.health.findings import Finding, Key, Trouble, findings
 from synergy.queries.health.situation import Held, Periods, ProcessPeriods, Situation
 from synergy.queries.wording import counted
 
 NO_TIMETABLE = (
     "the timetable has no first hour yet; the first scheduler that runs fixes it: "
-    "launch.py supervisor start"
+    f"{PROGRAM} supervisor start"
 )
 
 

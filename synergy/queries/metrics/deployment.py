@@ -21,6 +21,7 @@ from synergy.model.process import Deployment, WorkingProcess
 from synergy.model.process_control import ProcessControl
 from synergy.model.switches import shall_run
 from synergy.model.unit_of_work import UnitState
+from synergy.program import PROGRAM
 from synergy.queries.health.verdict import Verdict
 from synergy.queries.metrics.families import Samples, gauge
 from synergy.queries.reads import Reads
@@ -99,7 +100,7 @@ class DeploymentMetrics(Collector):
         is_well = found is not None and found.is_well is True
         counts = {} if found is None else found.counts()
         yield gauge(
-            "verdict_well", "1 if all is well, as launch.py status says.", [({}, int(is_well))]
+            "verdict_well", f"1 if all is well, as {PROGRAM} status says.", [({}, int(is_well))]
         )
         yield gauge(
             "verdict_findings",

@@ -6,6 +6,7 @@ from difflib import get_close_matches
 
 from synergy.errors import NotFound
 from synergy.model.schedule import Run, Schedule
+from synergy.program import PROGRAM
 from synergy.queries.malformed_rows import refuse_malformed
 from synergy.storage.protocol import StoreView
 
@@ -27,7 +28,7 @@ def stored_run(store: StoreView, id_: str) -> Run:
     found = store.runs.get([id_])
     if not found:
         refuse_malformed(store, "runs", id_)
-        raise NotFound("run", id_, "launch.py schedule runs shows which there are")
+        raise NotFound("run", id_, f"{PROGRAM} schedule runs shows which there are")
     return found[0]
 
 
@@ -44,7 +45,7 @@ def no_schedule(store: StoreView, name: str, kind: str = "schedule") -> NotFound
     """
     names = _near_by(store, name)
     near = get_close_matches(name[:LONGEST].lower(), names, 1)
-    hint = "launch.py schedule list shows which there are"
+    hint = f"{PROGRAM} schedule list shows which there are"
     return NotFound(kind, name, f"did you mean {names[near[0]]}?" if near else hint)
 
 

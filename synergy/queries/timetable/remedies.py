@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
+from synergy.program import PROGRAM
+
 API = "/api/v1"
 
 
@@ -26,7 +28,7 @@ class Remedy:
 def switch_on(process: str) -> Remedy:
     """Switches a process on, everywhere."""
     path = api_path("processes", process)
-    command = f"launch.py process on {process}"
+    command = f"{PROGRAM} process on {process}"
     return Remedy(command, "Switch the process on", "PATCH", path, {"is_on": True})
 
 
@@ -38,7 +40,7 @@ def trigger(process: str) -> Remedy:
 
 def start(process: str, box: str | None) -> Remedy:
     """Starts a process, on the `box` where it is switched off; None: on no particular box."""
-    command, label = f"launch.py process start {process}", "Start the process"
+    command, label = f"{PROGRAM} process start {process}", "Start the process"
     if box is None:
         return Remedy(command, label)
     path = api_path("boxes", box, "processes", process)
@@ -122,7 +124,7 @@ def enable_schedule(name: str) -> Remedy:
 
 def edit_schedule(name: str) -> Remedy:
     """Replaces the definition of a schedule."""
-    return Remedy(f"launch.py schedule edit {name} FILE", "Edit it")
+    return Remedy(f"{PROGRAM} schedule edit {name} FILE", "Edit it")
 
 
 def look_at_run(run: str) -> Remedy:
@@ -143,11 +145,11 @@ def _jobs(
 def _post(
     command: str, label: str, path: Sequence[str], body: Mapping[str, object] | None = None
 ) -> Remedy:
-    return Remedy(f"launch.py {command}", label, "POST", api_path(*path), body or {})
+    return Remedy(f"{PROGRAM} {command}", label, "POST", api_path(*path), body or {})
 
 
 def _look(command: str, label: str, path: Sequence[str]) -> Remedy:
-    return Remedy(f"launch.py {command}", label, "GET", api_path(*path))
+    return Remedy(f"{PROGRAM} {command}", label, "GET", api_path(*path))
 
 
 def api_path(*parts: str) -> str:
@@ -160,9 +162,9 @@ LOOK_AT_QUEUES = _look("queue list", "Look at the queues", ("queues",))
 LOOK_AT_DEAD = _look("queue dead", "Look at them", ("queues", "dead"))
 REPLAY_DEAD = _post("queue replay", "Send them again", ("queues", "dead", "replay"))
 LOOK_AT_AUDIT = _look("timetable audit", "Look at the audit", ("audit",))
-CHECK_STORE = Remedy("launch.py store check", "Check the store")
+CHECK_STORE = Remedy(f"{PROGRAM} store check", "Check the store")
 SUPERVISE = (
-    Remedy("launch.py supervisor status", "Look at the supervisor"),
-    Remedy("launch.py supervisor start", "Start the supervisor"),
+    Remedy(f"{PROGRAM} supervisor status", "Look at the supervisor"),
+    Remedy(f"{PROGRAM} supervisor start", "Start the supervisor"),
 )
 """For a box whose supervisor, which starts schedulers, does not run."""

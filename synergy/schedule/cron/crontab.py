@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from synergy.errors import InvalidValue
+from synergy.program import PROGRAM
 from synergy.schedule import trigger
 from synergy.schedule.zones import zone
 
@@ -25,8 +26,8 @@ _CONTROL = re.compile("[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]")
 _COMMAND = re.compile(r"(?:[^\\%]|\\.|\\$)*")
 _PERCENT = re.compile(r"\\?%")
 _NO_MAIL = (
-    "no mail is sent: the output of a run is in `launch.py unit log RUN`, and failures are in "
-    "`launch.py schedule runs NAME --state failed`"
+    f"no mail is sent: the output of a run is in `{PROGRAM} unit log RUN`, and failures are in "
+    f"`{PROGRAM} schedule runs NAME --state failed`"
 )
 _REMARKS = {
     **dict.fromkeys(("MAILTO", "MAILFROM", "CONTENT_TYPE", "CONTENT_TRANSFER_ENCODING"), _NO_MAIL),

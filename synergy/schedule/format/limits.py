@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import date, datetime, timedelta
 
 from synergy.errors import InvalidValue
+from synergy.program import PROGRAM
 from synergy.schedule.definition import AllOf, AnyOf, Elapsed, Overlap, Times, Trigger, leaves
 from synergy.schedule.due import shortest_spacing
 from synergy.schedule.format import literals
@@ -67,7 +68,7 @@ def read_exclude(fields: FieldReader, trigger: Trigger | None) -> tuple[date, ..
 
 def _with_hint(mistake: str, item: object) -> str:
     is_file = isinstance(item, str) and item.lower().endswith((".ics", ".txt"))
-    where = "; a calendar file is read by `launch.py schedule add` and context.py only"
+    where = f"; a calendar file is read by `{PROGRAM} schedule add` and context.py only"
     return mistake + where * is_file
 
 

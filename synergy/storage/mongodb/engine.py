@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Self
 
 from synergy.errors import Refused, StorageUnavailable
+from synergy.program import PROGRAM
 from synergy.storage.mongodb import layout, server
 from synergy.storage.mongodb.answers import MongoAnswers
 from synergy.storage.mongodb.boxes import MongoBoxes
@@ -112,7 +113,7 @@ class MongoStore:
 
     def backup(self, target: Path, progress: Callable[[int, int], None] | None = None) -> None:
         raise Refused(
-            f"{self._database.place} is backed up by mongodump, or `launch.py store copy` copies it"
+            f"{self._database.place} is backed up by mongodump, or `{PROGRAM} store copy` copies it"
         )
 
     def recover(self) -> int:

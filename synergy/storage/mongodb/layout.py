@@ -14,6 +14,7 @@ from pymongo import ASCENDING, DESCENDING
 from pymongo.errors import DuplicateKeyError
 
 from synergy.errors import ConfigurationError, StorageUnavailable
+from synergy.program import PROGRAM
 from synergy.storage.mongodb.counters import upsert, value
 from synergy.storage.mongodb.database import Database
 from synergy.storage.mongodb.upgrade import upgrade
@@ -122,7 +123,7 @@ def prepare(database: Database, *, create: bool) -> None:
         make(database)
     else:
         raise StorageUnavailable(
-            f"there is no store in {database.place}: `launch.py store init` makes one"
+            f"there is no store in {database.place}: `{PROGRAM} store init` makes one"
         )
 
 
@@ -167,7 +168,7 @@ def check(database: Database) -> None:
     if lacking := missing(database):
         raise ConfigurationError(
             [
-                f"{database.place} has no index {one}: `launch.py store init` makes it"
+                f"{database.place} has no index {one}: `{PROGRAM} store init` makes it"
                 for one in lacking
             ]
         )

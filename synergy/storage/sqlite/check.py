@@ -9,6 +9,7 @@ from pathlib import Path
 import apsw
 
 from synergy.errors import StorageUnavailable
+from synergy.program import PROGRAM
 from synergy.storage.malformed import MalformedRow
 from synergy.storage.protocol.check import Progress, StoreCheck
 from synergy.storage.row_checks import PORTION, SHOWN
@@ -26,7 +27,7 @@ def check_file(path: Path, progress: Progress) -> StoreCheck:
     StorageUnavailable for a file that is missing, or of a newer version.
     """
     if not path.is_file():
-        raise StorageUnavailable(f"there is no store at {path}: `launch.py store init` makes one")
+        raise StorageUnavailable(f"there is no store at {path}: `{PROGRAM} store init` makes one")
     mark = DamageMark(path)
     was_marked = mark.exists()
     check = _Check(path, progress)

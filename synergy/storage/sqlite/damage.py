@@ -22,13 +22,14 @@ import orjson
 from synergy import private_files
 from synergy.clock import SystemClock
 from synergy.errors import StorageUnavailable
+from synergy.program import PROGRAM
 
 CHECK_EVERY = 10_000  # steps of SQLite's machine between two readings of the clock
 LOOK_SECONDS = 1.0  # the time between two looks of readers for the mark
 HEADER = 92  # bytes at the beginning of the file by which a mark recognises it
 CHANGING = slice(24, 40)  # except these counters: a write that is still under way changes them
 _MARKED = (
-    "{place} is damaged ({found}): it is not used any more. launch.py store check shows the "
+    f"{{place}} is damaged ({{found}}): it is not used any more. {PROGRAM} store check shows the "
     "damage, and releases a store that was replaced by a sound one; docs/operations.md says how to "
     "restore a backup"
 )
@@ -149,7 +150,7 @@ def quick_check(connection: apsw.Connection, place: str, seconds: float) -> str:
         finally:
             connection.set_progress_handler(None)
     extent = f"{whole} of {len(tables)} tables with their indexes as a whole, the others in part"
-    rest = "launch.py store check reads all of it"
+    rest = f"{PROGRAM} store check reads all of it"
     log.info("Checked %s for damage: %s; %s", place, extent, rest, extra={"event": "store.checked"})
     return ""
 

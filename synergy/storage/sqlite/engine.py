@@ -16,6 +16,7 @@ import apsw
 
 from synergy import private_files
 from synergy.errors import StorageUnavailable
+from synergy.program import PROGRAM
 from synergy.storage.protocol import Batch, StoreStatus
 from synergy.storage.sqlite import upgrade
 from synergy.storage.sqlite.answers import SqliteAnswers
@@ -165,7 +166,7 @@ def _check_place(path: Path, *, create: bool) -> None:
         except OSError as error:
             raise StorageUnavailable(f"{path.parent} cannot be made: {error.strerror}") from error
     elif not path.is_file():
-        raise StorageUnavailable(f"there is no store at {path}: `launch.py store init` makes one")
+        raise StorageUnavailable(f"there is no store at {path}: `{PROGRAM} store init` makes one")
     check_local(path.parent)
 
 
