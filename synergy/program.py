@@ -9,6 +9,7 @@ import os
 
 VARIABLE = "SYNERGY_PROGRAM"
 LAUNCHER = "launch.py"
-INSTALLED = "synergy"
+PACKAGE = "synergy-timetable"
+"""Its name for pip: on PyPI, `synergy` is another package."""
 
 PROGRAM = os.environ.get(VARIABLE, LAUNCHER)

@@ -18,6 +18,7 @@ from synergy.runtime import masking
 from tests import missing
 from tests.servers import mongodb as mongodb_servers
 from tests.servers import rabbitmq as rabbitmq_servers
+from workers import commands
 
 # The time that an example takes depends on the machine, not on the code.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -28,7 +29,7 @@ os.environ["LANGUAGE"] = "C"
 
 gc.set_threshold(*GC_THRESHOLDS)
 
-NOUNS.update(PROJECT_NOUNS)  # as `launch.py` does
+NOUNS.update({**commands.NOUNS, **PROJECT_NOUNS})  # as for `launch.py -h`
 os.environ["SYNERGY_PROJECT"] = str(PROJECT)
 
 

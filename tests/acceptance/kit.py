@@ -79,7 +79,12 @@ class Home:
 
     def environment(self, **more: str) -> dict[str, str]:
         kept = {k: v for k, v in os.environ.items() if not k.startswith("SYNERGY_")}
-        settings = {"home": str(self.path), "demo_stream": "off", **self.variables}
+        settings = {
+            "home": str(self.path),
+            "project": str(PROJECT),
+            "demo_stream": "off",
+            **self.variables,
+        }
         given = {f"SYNERGY_{name.upper()}": value for name, value in {**settings, **more}.items()}
         return {**kept, "SYNERGY_NO_VENV": "1", "COLUMNS": "100", **given}
 
