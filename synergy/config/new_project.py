@@ -19,9 +19,9 @@ from urllib.parse import unquote, urlsplit
 
 import synergy
 from synergy.errors import InvalidValue, Refused
+from synergy.program import PACKAGE
 
 TEMPLATES = Path(synergy.__file__).parent / "templates" / "project"
-DISTRIBUTION = "synergy"
 NAME_RULE = "expected a name with at least one letter or digit of ASCII, such as shop or web-shop"
 
 
@@ -107,16 +107,16 @@ def _origin() -> tuple[str, Path | None]:
     pip remembers an origin that is no index. A checkout that is not installed is one, too.
     """
     try:
-        text = metadata.distribution(DISTRIBUTION).read_text("direct_url.json")
+        text = metadata.distribution(PACKAGE).read_text("direct_url.json")
     except metadata.PackageNotFoundError:
-        return f"{DISTRIBUTION} @ {Path(synergy.__file__).parents[1].as_uri()}", None
+        return f"{PACKAGE} @ {Path(synergy.__file__).parents[1].as_uri()}", None
     if not text:
-        return f"{DISTRIBUTION}{compatible()}", None
+        return f"{PACKAGE}{compatible()}", None
     url = json.loads(text)["url"]
     wheel = Path(unquote(urlsplit(url).path))
     if url.startswith("file:") and wheel.suffix == ".whl" and wheel.is_file():
         return f"./{wheel.name}", wheel
-    return f"{DISTRIBUTION} @ {url}", None
+    return f"{PACKAGE} @ {url}", None
 
 
 def _remove(folder: Path, *, keep_folder: bool) -> None:

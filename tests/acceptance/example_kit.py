@@ -1,4 +1,4 @@
-"""Projects outside of this repository, which a test copies or makes, at work with real processes."""
+"""Projects outside of this repository at work, with real processes."""
 
 from __future__ import annotations
 

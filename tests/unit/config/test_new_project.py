@@ -184,7 +184,7 @@ class Installed:
 def test_requirements_install_synergy_from_where_it_came(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, origin: str
 ) -> None:
-    wheel = tmp_path / "with space" / "synergy-0.1.0-py3-none-any.whl"
+    wheel = tmp_path / "with space" / "synergy_timetable-0.1.0-py3-none-any.whl"
     wheel.parent.mkdir()
     wheel.write_bytes(b"PK")
     urls = {"index": None, "wheel": wheel.as_uri(), "checkout": PROJECT.as_uri()}
@@ -192,9 +192,9 @@ def test_requirements_install_synergy_from_where_it_came(
     project = made.new_project(tmp_path / "shop", NOW)
     project.write()
     expected = {
-        "index": f"synergy{made.compatible()}",
+        "index": f"synergy-timetable{made.compatible()}",
         "wheel": f"./{wheel.name}",
-        "checkout": f"synergy @ {PROJECT.as_uri()}",
+        "checkout": f"synergy-timetable @ {PROJECT.as_uri()}",
     }[origin]
     assert expected in (tmp_path / "shop" / "requirements.txt").read_text().splitlines()
     assert [file.name for file in (tmp_path / "shop").glob("*.whl")] == (
