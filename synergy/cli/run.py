@@ -71,8 +71,9 @@ def _opened(arguments: argparse.Namespace) -> Iterator[Services]:
 
     project = compose.open_project()
     process = project.deployment.managed().get(arguments.process)
-    is_source_stored = process is not None and process.stored_source is not None
-    needs_store = (is_source_stored and arguments.source is None) or not arguments.dry_run
+    needs_store = process is not None and (
+        (process.stored_source is not None and arguments.source is None) or not arguments.dry_run
+    )
     if needs_store or compose.has_store(project.settings):
         with services() as at:
             yield at

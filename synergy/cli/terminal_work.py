@@ -68,7 +68,7 @@ class Work:
         worker = self._worker()
         attempt = Attempt(self._process, self.unit, documents, worker.unique_by, lambda: None, run)
         with (
-            _logged(),
+            _logged(is_shown=self._process.command is None),
             closing(WorkLog(self._at.project.settings.clock)) as records,
             redirect_stdout(sys.stderr if self._is_json else sys.stdout),
         ):
@@ -138,10 +138,12 @@ class _Terminal(logging.Handler):
 
 
 @contextmanager
-def _logged() -> Iterator[None]:
+def _logged(*, is_shown: bool) -> Iterator[None]:
+    """Has the lines of level INFO logged; shows them, unless they were printed as they came."""
     root = logging.getLogger()
     handler, before = _Terminal(), root.level
-    root.addHandler(handler)
+    if is_shown:
+        root.addHandler(handler)
     root.setLevel(logging.INFO)
     try:
         yield
