@@ -2,6 +2,7 @@
 
 from synergy.timeperiod import Qualifier
 from synergy.worker import Nothing, Outcome, Processed, Task, Worker
+
 from workers import warehouse
 
 

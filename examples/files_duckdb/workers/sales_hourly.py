@@ -1,6 +1,7 @@
 """Turns the file of an hour into Parquet, and adds it up."""
 
 from synergy.worker import Nothing, Outcome, Processed, Task, Worker
+
 from workers import warehouse
 
 # Not left to DuckDB's detection: an hour without sales has no lines to detect types from.

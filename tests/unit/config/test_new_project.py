@@ -60,19 +60,16 @@ def test_the_tests_of_a_new_project_pass(shop: Path) -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        ("ruff", "format", "--check"),
-        ("ruff", "check"),
-        ("mypy", "--strict", "context.py", "workers", "settings", "tests"),
+        ("ruff", "format", "--check", "--isolated", "--line-length=100"),
+        ("ruff", "check", "--isolated", "--line-length=100", "--select=E,F,I,B,UP,SIM,PL"),
+        ("mypy", "--strict", f"--cache-dir={os.devnull}", "context.py", "workers", "tests"),
     ],
     ids=["format", "lint", "types"],
 )
-def test_the_files_of_a_new_project_pass_the_checks_of_this_one(
+def test_the_files_of_a_new_project_are_as_its_tools_want_them(
     shop: Path, words: tuple[str, ...]
 ) -> None:
-    config = [] if words[0] == "mypy" else ["--no-cache", "--config", PROJECT / "pyproject.toml"]
-    if words[0] == "mypy":
-        config = ["--cache-dir", os.devnull]
-    done = python(shop, "-m", *words, *map(str, config))
+    done = python(shop, "-m", *words)
     assert done.returncode == 0, done.stdout
 
 
