@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -60,8 +59,8 @@ def test_the_tests_of_a_new_project_pass(shop: Path) -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        ("ruff", "format", "--check", "--isolated", "--line-length=100"),
-        ("ruff", "check", "--isolated", "--line-length=100", "--select=E,F,I,B,UP,SIM,PL"),
+        ("ruff", "format", "--no-cache", "--check", "--isolated", "--line-length=100"),
+        ("ruff", "check", "--no-cache", "--isolated", "--line-length=100", "--select=E,F,I,B,UP,SIM,PL"),
         ("mypy", "--strict", f"--cache-dir={os.devnull}", "context.py", "workers", "tests"),
     ],
     ids=["format", "lint", "types"],
@@ -78,13 +77,8 @@ def test_no_placeholder_is_left(shop: Path) -> None:
         assert file.is_dir() or file.suffix == ".pyc" or "$" not in file.read_text(), file
 
 
-def test_the_readme_has_about_twenty_lines_and_its_commands_exist(shop: Path) -> None:
-    text = (shop / "README.md").read_text()
-    assert len(text.splitlines()) <= 23
-    commands = re.findall(r"^    synergy (.*?)(?: {3,}#.*)?$", text, re.MULTILINE)
-    assert len(commands) >= 7
-    for command in commands:
-        assert main([*command.split(), "-h"]) == exits.DONE, command
+def test_the_readme_has_about_twenty_lines(shop: Path) -> None:
+    assert len((shop / "README.md").read_text().splitlines()) <= 22
 
 
 def test_the_image_copies_what_the_project_has(shop: Path) -> None:
