@@ -35,6 +35,7 @@ NOUNS: dict[str, tuple[str, str]] = {  # the project adds its own: see `cli.proj
     "status": ("synergy.cli.status", "whether all is well, and if not, what is not"),
     "timetable": ("synergy.cli.timetable", "jobs: show, explain, reprocess, skip, audit"),
     "run": ("synergy.cli.run", "carry out one period here and now, for debugging"),
+    "rows": ("synergy.cli.rows", "print the rows of a collection"),
     "unit": ("synergy.cli.unit", "units of work: show, cancel, retry"),
     "schedule": (
         "synergy.cli.schedule",
