@@ -34,6 +34,8 @@ NOUNS: dict[str, tuple[str, str]] = {  # the project adds its own: see `cli.proj
     "process": ("synergy.cli.process", "processes: show, start, stop, switch on and off"),
     "status": ("synergy.cli.status", "whether all is well, and if not, what is not"),
     "timetable": ("synergy.cli.timetable", "jobs: show, explain, reprocess, skip, audit"),
+    "run": ("synergy.cli.run", "carry out one period here and now, for debugging"),
+    "rows": ("synergy.cli.rows", "print the rows of a collection"),
     "unit": ("synergy.cli.unit", "units of work: show, cancel, retry"),
     "schedule": (
         "synergy.cli.schedule",
@@ -47,6 +49,7 @@ NOUNS: dict[str, tuple[str, str]] = {  # the project adds its own: see `cli.proj
     "queue": ("synergy.cli.queue", "waiting messages, and messages in quarantine"),
     "store": ("synergy.cli.store", "the store: init, status, check, reset, backup, copy, import"),
     "check": ("synergy.cli.check", "list all mistakes in settings and context"),
+    "init": ("synergy.cli.init", "make the folder of a new project"),
     "demo": ("synergy.cli.demo", "run the illustration, in a folder of its own"),
     "shell": ("synergy.cli.shell", "a Python prompt with the open project"),
 }

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from synergy.config import classes, mx, settings_reader
 from synergy.config.crontabs import FOLDER, crontab_files, read_crontabs
@@ -126,18 +127,33 @@ def _deployment(settings: Settings, project: Path, findings: Findings) -> Deploy
     if names is None:
         return Deployment({}, {})
     where = shown(path, project)
-    crontabs = read_crontabs(crontab_folder(settings, project), findings)
     if names.get("mq_queue_context"):
         findings.warning(f"{where} mq_queue_context", NAMES["queue_context_entry"])
     check_duplicates(path, names, where, findings)
+    crontabs = read_crontabs(crontab_folder(settings, project), findings)
+    return read_context(names, settings, findings, where, path.parent, crontabs)
+
+
+def read_context(
+    names: Mapping[str, object],
+    settings: Settings,
+    findings: Findings,
+    where: str,
+    folder: Path,
+    crontabs: Mapping[str, Mapping[str, object]] = MappingProxyType({}),
+) -> Deployment:
+    """The deployment of the three dictionaries of a context, and of crontabs.
+
+    `where` names the context in findings; files that schedules name are relative to `folder`.
+    """
     entries = _entries("process_context", names, where, findings)
-    _add(crontabs["process_context"], entries, "process", findings)
+    _add(crontabs.get("process_context", {}), entries, "process", findings)
     declared = read_processes(entries, settings, findings)
     trees = read_trees(_entries("timetable_context", names, where, findings), declared, findings)
     present = names if names.get("schedule_context") is not None else {"schedule_context": {}}
     entries = _entries("schedule_context", present, where, findings)
-    _add(crontabs["schedule_context"], entries, "schedule", findings)
-    schedules = _schedules(entries, declared, settings, findings, path.parent)
+    _add(crontabs.get("schedule_context", {}), entries, "schedule", findings)
+    schedules = _schedules(entries, declared, settings, findings, folder)
     sound = {name: process for name, process in declared.items() if process is not None}
     return Deployment(sound, trees, schedules)
 

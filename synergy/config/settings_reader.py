@@ -43,6 +43,11 @@ def read(project: Path, environ: Mapping[str, str], findings: Findings) -> Setti
     return _SettingsReader(project, values, findings).settings(env)
 
 
+def defaults(project: Path) -> Settings:
+    """The settings of a project that gives none."""
+    return _SettingsReader(project, {}, Findings()).settings("base")
+
+
 class _SettingsReader:
     """Converts each value to its type; a mistake gives the default."""
 

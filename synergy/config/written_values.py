@@ -25,6 +25,7 @@ from synergy.schedule.format.literals import suggestion
 _INTERNAL = re.compile(
     r"SYNERGY_(RUN|READY_FD|UNIT|TIMEPERIOD|GENERATION|ATTEMPT|IDEMPOTENCY_KEY|NO_VENV|PROGRAM|PROJECT|TEST_.*)"
 )
+DEFAULT_ENVIRONMENT = "dev"
 _FILES = {f"{name}_file": name for name in SECRET}
 
 
@@ -51,9 +52,9 @@ def written_values(
     """
     if (project / "settings.py").is_file():
         findings.warning("settings.py", "it is not read: settings are in the folder settings")
-    env = _environment(project, environ, findings)
+    env = environ.get("SYNERGY_ENV") or DEFAULT_ENVIRONMENT
     values: dict[str, WrittenValue] = {}
-    for name in dict.fromkeys(("base", env)):
+    for name in _files(project, environ, findings):
         values |= _from_file(project, name, findings)
     values |= _from_environ(environ, findings)
     for name in SECRET:
@@ -63,13 +64,20 @@ def written_values(
     return env, values
 
 
-def _environment(project: Path, environ: Mapping[str, str], findings: Findings) -> str:
-    env = environ.get("SYNERGY_ENV") or "dev"
-    there = {path.stem for path in (project / "settings").glob("*.py")} - {"base", "__init__"}
-    if env in there:
-        return env
-    findings.mistake("SYNERGY_ENV", f"no settings for {env!r}: {suggestion(env, there)}")
-    return "base"
+def _files(project: Path, environ: Mapping[str, str], findings: Findings) -> list[str]:
+    """The names of the settings files to be read; only one that SYNERGY_ENV names has to exist."""
+    there = {path.stem for path in (project / "settings").glob("*.py")} - {"__init__"}
+    files = ["base"] if "base" in there else []
+    env = environ.get("SYNERGY_ENV") or DEFAULT_ENVIRONMENT
+    choices = there - {"base"}
+    if env in choices:
+        files.append(env)
+    elif environ.get("SYNERGY_ENV"):
+        hint = suggestion(env, choices)
+        if hint.startswith("did"):
+            hint += f" settings/ has {', '.join(sorted(choices))}"
+        findings.mistake("SYNERGY_ENV", f"no settings for {env!r}: {hint}")
+    return files
 
 
 def _from_file(project: Path, name: str, findings: Findings) -> dict[str, WrittenValue]:

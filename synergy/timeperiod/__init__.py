@@ -2,7 +2,13 @@
 
 from synergy.timeperiod.grouping import checkpoint, covered, largest_grouping
 from synergy.timeperiod.qualifier import Qualifier
-from synergy.timeperiod.written import parse_between, parse_hour, parse_period, parse_range
+from synergy.timeperiod.written import (
+    parse_between,
+    parse_hour,
+    parse_named,
+    parse_period,
+    parse_range,
+)
 
 __all__ = [
     "Qualifier",
@@ -11,6 +17,7 @@ __all__ = [
     "largest_grouping",
     "parse_between",
     "parse_hour",
+    "parse_named",
     "parse_period",
     "parse_range",
 ]

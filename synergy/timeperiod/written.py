@@ -86,6 +86,26 @@ def parse_hour(text: str) -> int:
     return named.qualifier.down(named.ordinal, Qualifier.HOURLY)[0]
 
 
+def parse_named(text: str) -> tuple[Qualifier, int]:
+    """The qualifier and the ordinal of the period that a text names by itself.
+
+    Raises InvalidValue for ten digits that name an hour as well as a day.
+    """
+    if not _is_canonical(text):
+        return _named(Qualifier.HOURLY, text)
+    digits = text.strip(" ")
+    day = f"{digits[:4]}-{digits[4:6]}-{digits[6:8]}"
+    if digits.endswith("000000"):
+        qualifier = Qualifier.YEARLY
+    elif digits.endswith("0000"):
+        qualifier = Qualifier.MONTHLY
+    elif digits.endswith("00"):
+        raise InvalidValue(f"{digits} is an hour or a day: write {day}T00 or {day}")
+    else:
+        qualifier = Qualifier.HOURLY
+    return qualifier, qualifier.parse(digits)
+
+
 def _is_canonical(text: str) -> bool:
     return _CANONICAL.fullmatch(text.strip(" ")) is not None
 

@@ -13,13 +13,13 @@ from synergy.worker.rows import as_documents
 if TYPE_CHECKING:
     from synergy.model.process import WorkingProcess
     from synergy.model.schedule import Run
-    from synergy.storage.protocol import Documents
+    from synergy.storage.protocol import ReadableDocuments
 
 
 class Source:
     """The documents of the unit's source."""
 
-    def __init__(self, documents: Documents, collection: str, unit: UnitOfWork) -> None:
+    def __init__(self, documents: ReadableDocuments, collection: str, unit: UnitOfWork) -> None:
         self._documents = documents
         self._collection = collection
         self._unit = unit

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from synergy.errors import LostAttempt, MessagingUnavailable, StorageUnavailable
-from synergy.lifecycle.legal_moves import UnitMove
 from synergy.lifecycle.state_changes import conclude
 from synergy.messaging.message import UnitMessage
 from synergy.messaging.protocol import Consumer, Delivery
@@ -27,19 +26,16 @@ from synergy.names import SCHEDULER_TOPIC
 from synergy.runtime.masking import mask
 from synergy.runtime.workplace import Workplace
 from synergy.storage.protocol import Batch
+from synergy.worker.attempt import Attempt, Work
 from synergy.worker.claimed_units import ClaimedUnits
 from synergy.worker.heartbeat import End, Heartbeat
 from synergy.worker.loop import repeat
-from synergy.worker.outcome import Nothing, Outcome, Processed, checked
-from synergy.worker.task import Sink, Source, Task
 from synergy.worker.work_log import WorkLog, storable
 
 SHORT_SECONDS = 0.02  # a longer group is written in parts, and makes the next one smaller
 LARGEST_GROUP = 64
 
 log = logging.getLogger(__name__)
-
-Work = Callable[[Task], Outcome]
 
 
 def run_units(workplace: Workplace, work: Work, unique_by: tuple[str, ...]) -> None:
@@ -150,13 +146,12 @@ class UnitRunner:
 
     def _attempt(self, unit: UnitOfWork) -> Conclusion | None:
         """Carries out one unit; returns None if it was lost meanwhile, or given back."""
-        task, sink = self._task(unit)
+        claims, documents = self._claims, self._workplace.store.documents
+        run, unique_by = self._runs.get(unit.id), self._unique_by
+        attempt = Attempt(self._process, unit, documents, unique_by, claims.checkpoint, run)
         try:
             with self._records.of(unit):
-                move, counts = _move_of(self._work(task))
-                if move is UnitMove.PASS and sink is not None:
-                    sink.replace(unit.timeperiod, ())  # removes the rows of an earlier generation
-                writes = sink.writes() if sink is not None else ()
+                done = attempt.carry_out(self._work)
         except LostAttempt:
             return None
         except (StorageUnavailable, MessagingUnavailable):
@@ -164,17 +159,8 @@ class UnitRunner:
             raise
         except (Exception, SystemExit) as error:  # noqa: BLE001 - work may fail in any way
             return self._failed(unit, error)
-        return conclude(unit, self._workplace.owner, move, counts=counts, writes=writes)
-
-    def _task(self, unit: UnitOfWork) -> tuple[Task, Sink | None]:
-        process, documents = self._process, self._workplace.store.documents
-        if not isinstance(process, ManagedProcess):
-            run = self._runs.get(unit.id)
-            return Task(process, unit, None, None, self._claims.checkpoint, run), None
-        stored = process.stored_source
-        source = Source(documents, stored, unit) if stored is not None else None
-        sink = Sink(process.sink, unit, self._unique_by) if process.sink is not None else None
-        return Task(process, unit, source, sink, self._claims.checkpoint), sink
+        owner = self._workplace.owner
+        return conclude(unit, owner, done.move, counts=done.counts, writes=done.writes)
 
     def _failed(self, unit: UnitOfWork, error: BaseException) -> Conclusion:
         reason = storable(mask(f"{type(error).__name__}: {error}")[:4000])
@@ -182,17 +168,6 @@ class UnitRunner:
         extra = {"event": JournalEvent.UNIT_INVALID, "timeperiod": unit.timeperiod, "unit": unit.id}
         log.warning("Unit %s failed: %s", unit.id, reason, extra=extra)
         return self._claims.failure(unit, reason)
-
-
-def _move_of(outcome: object) -> tuple[UnitMove, Mapping[str, int]]:
-    """The move and the counts of an outcome; raises TypeError for any other value."""
-    match outcome:
-        case Nothing():
-            return UnitMove.PASS, {}
-        case Processed(counts):
-            return UnitMove.PROCESS, checked(counts)
-        case _:
-            raise TypeError(f"work returned {type(outcome).__name__}, not Processed or Nothing")
 
 
 def _hints(consumer: Consumer, deliveries: Sequence[Delivery], batch: Batch) -> Iterator[Hint]:

@@ -12,8 +12,12 @@ from pathlib import Path
 import pytest
 
 PROJECT = Path(__file__).resolve().parents[2]
-FOLDERS = (".ci", "bench", "deploy", "docs", "settings", "synergy", "tests", "workers")
-PAGES = [*sorted(PROJECT.glob("*.md")), *sorted((PROJECT / "docs").rglob("*.md"))]
+FOLDERS = (".ci", "bench", "deploy", "docs", "examples", "settings", "synergy", "tests", "workers")
+PAGES = [
+    *sorted(PROJECT.glob("*.md")),
+    *sorted((PROJECT / "docs").rglob("*.md")),
+    *sorted((PROJECT / "examples").glob("*/README.md")),
+]
 FENCE = re.compile(r"^( *)```.*?^\1```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 CODE = re.compile(r"`([^`]+)`")

@@ -26,7 +26,7 @@ from synergy.storage.protocol import LogLine
 from synergy.worker.outcome import Processed
 from tests.deployments import site_and_client
 from tests.mx.secured_mx import QUICK
-from tests.service.agent_harness import FakeSender, Member
+from tests.service.agent_harness import RecordingSender, SteppedAgent
 from tests.service.free_runs import a_free_process
 from tests.service.scheduler_harness import SchedulerHarness
 
@@ -144,7 +144,7 @@ def _schedules(world: SchedulerHarness) -> None:
     services.schedule_commands.trigger("dead", ACTOR, now)
     for event in EVENTS:
         services.schedule_commands.record_event(event, ACTOR, now)
-    member = Member(replace(place, deployment=world.deployment), FakeSender(_received))
+    member = SteppedAgent(replace(place, deployment=world.deployment), RecordingSender(_received))
     with closing(member.consumer):
         member.rest()
         world.clock.advance(70)

@@ -8,7 +8,7 @@ from typing import Any
 from synergy.delivery.request import Request, Response, sent
 from tests.mx.asking import Client
 from tests.mx.conftest import client_of
-from tests.service.agent_harness import FakeSender, Member
+from tests.service.agent_harness import RecordingSender, SteppedAgent
 from tests.service.free_runs import a_free_process, a_system
 from tests.service.scheduler_harness import SchedulerHarness
 
@@ -24,7 +24,7 @@ class ScheduleHarness:
         self.world: SchedulerHarness = a_system(a_free_process("Report"))
         self.client: Client = client_of(self.world)
         self.answer: Response = sent(200, b"taken")
-        self._member: Member | None = None
+        self._member: SteppedAgent | None = None
 
     def create(self, definition: Mapping[str, object], **more: object) -> Any:
         """Creates a schedule, which must succeed."""
@@ -48,7 +48,7 @@ class ScheduleHarness:
         """Runs an agent until nothing is due."""
         if self._member is None:
             place = self.world.workplace("", "agent-1")
-            self._member = Member(place, FakeSender(self._receive))
+            self._member = SteppedAgent(place, RecordingSender(self._receive))
         self._member.rest()
 
     def close(self) -> None:

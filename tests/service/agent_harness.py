@@ -2,98 +2,29 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
-from synergy.agent.agent import Agent
 from synergy.clock import SteppedClock
 from synergy.commands.events import record_events
 from synergy.commands.schedules import ScheduleCommands
-from synergy.delivery.request import Request, Response, SendOutcome, failed, sent
+from synergy.delivery.request import Request, Response, SendOutcome
 from synergy.messaging.stored import StoredBus
 from synergy.model.actor import Actor
 from synergy.model.process import Deployment, FreerunProcess
 from synergy.model.schedule import Run, RunState
 from synergy.model.unit_of_work import Conclusion, Hint, UnitState
-from synergy.names import DELIVERIES
 from synergy.runtime.stop import Stop
 from synergy.runtime.workplace import Workplace
 from synergy.storage.sqlite.engine import SqliteStore
-from tests.service.leases import seldom_renewed
+from synergy.testing.agents import Receiver, RecordingSender, SteppedAgent
+from synergy.testing.leases import seldom_renewed
 from tests.service.scheduler_harness import OPEN
 
 NOW = datetime(2026, 3, 10, 12, 0, tzinfo=UTC)
 OPERATOR = Actor("an operator", "")
 TARGET = "https://receiver.example/hook"
-
-Receiver = Callable[[Request], Response | None]
-
-
-class FakeSender:
-    """Replaces `delivery.sender.Sender`: requests wait in `under_way` until `answer` is called.
-
-    `receiver` gives the answers, by default 200; None leaves a request unanswered.
-    """
-
-    def __init__(self, receiver: Receiver | None = None, rooms: int = 1000) -> None:
-        self.receiver = receiver or (lambda _: sent(200))
-        self.rooms = rooms
-        self.requests: list[Request] = []
-        self.under_way: deque[tuple[Request, Callable[[Response], None]]] = deque()
-        self.is_closed = False
-
-    def submit(self, request: Request, done: Callable[[Response], None]) -> None:
-        self.requests.append(request)
-        self.under_way.append((request, done))
-
-    def room(self, destination: str) -> int:
-        busy = sum(r.target.destination == destination for r, _ in self.under_way)
-        return max(0, self.rooms - busy)
-
-    def close(self, timeout_seconds: float) -> None:
-        self.is_closed = True
-        while self.under_way:
-            self.under_way.popleft()[1](failed("stopped", SendOutcome.STOPPED))
-
-    def answer(self) -> int:
-        """Passes on the answers that the receiver gives; returns how many."""
-        number = 0
-        for _ in range(len(self.under_way)):
-            request, done = self.under_way.popleft()
-            answer = self.receiver(request)
-            if answer is None:
-                self.under_way.append((request, done))
-            else:
-                number += 1
-                done(answer)
-        return number
-
-
-class Member:
-    """One agent and its sender."""
-
-    def __init__(self, place: Workplace, sender: FakeSender) -> None:
-        self.agent = Agent(place, sender)
-        self.sender = sender
-        self.consumer = place.bus.consumer(DELIVERIES)
-
-    def decide(self) -> float:
-        return self.agent.run_once()
-
-    def deliver(self) -> float:
-        return self.agent.deliverer.turn(self.consumer)
-
-    def rest(self) -> float:
-        """Runs the agent until nothing is due; returns the seconds until something is."""
-        for _ in range(1000):
-            pause = self.decide()
-            delivers_in = self.deliver()
-            if self.sender.answer():
-                continue
-            if pause > 0 and delivers_in > 0:
-                return min(pause, delivers_in)
-        raise AssertionError("the agent never comes to rest")
 
 
 class AgentHarness:
@@ -111,7 +42,7 @@ class AgentHarness:
         self.deployment = deployment or Deployment({}, {})
         self.actions = ScheduleCommands(self.store, self.bus, self.deployment)
         self.stop = Stop()
-        self.members: list[Member] = []
+        self.members: list[SteppedAgent] = []
         OPEN.append(self)
 
     def close(self) -> None:
@@ -128,8 +59,8 @@ class AgentHarness:
 
     def member(
         self, owner: str = "agent-1", receiver: Receiver | None = None, rooms: int = 1000, **given
-    ) -> Member:
-        member = Member(self.place(owner, **given), FakeSender(receiver, rooms))
+    ) -> SteppedAgent:
+        member = SteppedAgent(self.place(owner, **given), RecordingSender(receiver, rooms))
         self.members.append(member)
         return member
 
@@ -149,11 +80,11 @@ class AgentHarness:
         }
         record_events(self.store, self.bus, [item], OPERATOR, self.clock.now())
 
-    def advance(self, member: Member, seconds: float) -> None:
+    def advance(self, member: SteppedAgent, seconds: float) -> None:
         """Lets time pass; the agent works whenever something is due."""
         ends_at = self.clock.now() + timedelta(seconds=seconds)
         pause = member.rest()
-        with seldom_renewed(seconds, member.agent._members.renew):
+        with seldom_renewed(seconds, member.renew):
             while pause <= (left := (ends_at - self.clock.now()).total_seconds()):
                 self.clock.advance(max(pause, 0.001))
                 pause = member.rest()

@@ -4,37 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from functools import cached_property
-from pathlib import Path
-from shutil import rmtree
-from tempfile import mkdtemp
 from typing import Protocol
-from weakref import finalize
 
-from synergy.clock import SteppedClock
-from synergy.commands.bulk import Bulk, BulkRequest, BulkVerb, Range
+from synergy.commands.bulk import BulkRequest, BulkVerb, Range
 from synergy.commands.jobs import Touched
 from synergy.commands.maintenance import Maintenance
-from synergy.commands.processes import ProcessCommands
 from synergy.commands.timetable import TimetableCommands
 from synergy.commands.units import UnitCommands
 from synergy.messaging.stored import StoredBus
 from synergy.model.actor import Actor
-from synergy.model.job import JobState
 from synergy.model.process import Deployment
-from synergy.model.unit_of_work import Document, UnitOfWork, UnitState
+from synergy.model.unit_of_work import Document, UnitState
 from synergy.queries.timetable.audit import Audit, audit
 from synergy.queries.timetable.causes import Cause
-from synergy.queries.timetable.load import load_timetable
 from synergy.queries.timetable.why import Why
-from synergy.runtime.stop import Stop
-from synergy.runtime.workplace import Workplace
 from synergy.scheduler.scheduler import Scheduler
 from synergy.storage.sqlite.engine import SqliteStore
+from synergy.testing import Simulation
+from synergy.testing.leases import seldom_renewed
 from synergy.worker.outcome import Outcome, Processed
 from synergy.worker.task import Task
 from synergy.worker.unit_runner import UnitRunner
-from tests.service.leases import seldom_renewed
 
 OPERATOR = Actor("an operator", "because")
 
@@ -62,8 +52,8 @@ def close_systems() -> None:
         OPEN.pop().close()
 
 
-class SchedulerHarness:
-    """All services of one deployment; they run only when a test calls them."""
+class SchedulerHarness(Simulation):
+    """A simulation whose services run one by one, and whose workers do what a test says."""
 
     def __init__(
         self,
@@ -73,53 +63,23 @@ class SchedulerHarness:
         store: SqliteStore | None = None,
         bus: Callable[[SqliteStore], StoredBus] = StoredBus,
     ) -> None:
-        self.deployment = deployment
-        self.start = start
-        self.clock = SteppedClock(now)
-        self.store = store or SqliteStore.open(":memory:")
-        self.bus = bus(self.store)
-        self.stop = Stop()
-        self.scheduler = self.a_scheduler("scheduler-1")
+        super().__init__(deployment, start=start, now=now, store=store, bus=bus)
         self.unit_commands = UnitCommands(self.store, self.bus, deployment)
-        self.process_commands = ProcessCommands(self.store, self.bus, deployment)
         self.timetable_commands = TimetableCommands(self.store, self.bus, deployment)
         self.maintenance = Maintenance(self.store, self.bus, deployment)
-        self.bulk = Bulk(self.store, self.bus, deployment, self.timetable)
         self.ended: list[int] = []  # exit codes with which workers would have ended themselves
         self._runners: dict[str, UnitRunner] = {}
         OPEN.append(self)
 
     def close(self) -> None:
         self.new_workers()
-        self.bus.close()
-        self.store.close()
+        super().close()
 
     def new_workers(self) -> None:
         """Ends the worker processes; new ones do the next work."""
         for runner in self._runners.values():
             runner.close()
         self._runners.clear()
-
-    @cached_property
-    def home(self) -> Path:
-        """A folder that goes with the harness."""
-        path = Path(mkdtemp(prefix="synergy-home-"))
-        finalize(self, rmtree, path)
-        return path
-
-    def workplace(self, process: str, owner: str) -> Workplace:
-        return Workplace(
-            self.deployment.processes.get(process),
-            self.store,
-            self.bus,
-            self.clock,
-            owner,
-            self.stop,
-            deployment=self.deployment,
-            home=self.home,
-            box="box",
-            start_timeperiod=self.start,
-        )
 
     def a_scheduler(self, owner: str) -> Scheduler:
         return Scheduler(self.workplace("", owner))
@@ -129,13 +89,6 @@ class SchedulerHarness:
             workplace = self.workplace(process, f"w-{process}")
             self._runners[process] = UnitRunner(workplace, work, ("domain",), end=self.ended.append)
         return self._runners[process]
-
-    def schedule(self) -> None:
-        """Runs the scheduler until it has nothing to do at this instant."""
-        for _ in range(10_000):
-            if self.scheduler.run_once() > 0:
-                return
-        raise AssertionError("the scheduler never comes to rest")
 
     def round(self, process: str, work: Callable[[Task], Outcome] = copy_rows) -> bool:
         """Has a worker of the process carry out one group; False if none waits."""
@@ -208,20 +161,9 @@ class SchedulerHarness:
         request = BulkRequest(verb, (Range(process, first, last or first),))
         return self.bulk.act(request, OPERATOR, self.clock.now())
 
-    def timetable(self):
-        return load_timetable(self.store, self.deployment, self.clock.now())
-
-    def state(self, process: str, timeperiod: str) -> JobState:
-        place = self.timetable().place(process)
-        return place.level.state(place.level.ordinal(timeperiod))
-
     def generation(self, process: str, timeperiod: str) -> int:
         place = self.timetable().place(process)
         return place.level.generation(place.level.ordinal(timeperiod))
-
-    def units(self, process: str, timeperiod: str) -> list[UnitOfWork]:
-        """Oldest first."""
-        return self.store.units.of_jobs(process, timeperiod, timeperiod)[::-1]
 
     def unit_states(self, process: str, timeperiod: str) -> list[UnitState]:
         return [unit.state for unit in self.units(process, timeperiod)]

@@ -15,7 +15,7 @@ from synergy.model.schedule import RunChange, RunState
 from synergy.names import DELIVERIES
 from tests.service.agent_harness import (
     AgentHarness,
-    Member,
+    SteppedAgent,
     answering,
     once,
     refused,
@@ -55,7 +55,9 @@ def test_agents_share_deliveries_by_their_capacity(agents):
     assert len(set(keys)) == 15
 
 
-def lose(agents: AgentHarness, lost: Member, others: list[Member], seconds: int) -> None:
+def lose(
+    agents: AgentHarness, lost: SteppedAgent, others: list[SteppedAgent], seconds: int
+) -> None:
     """Time passes without the lost agent."""
     for _ in range(seconds):
         agents.clock.advance(1)
@@ -105,7 +107,7 @@ def checked(request: Request) -> Response:
     return sent(200)
 
 
-def not_sent(member: Member) -> str:
+def not_sent(member: SteppedAgent) -> str:
     """Why the request that waits in the member's sender is not sent; empty if it is."""
     ((request, _),) = member.sender.under_way
     return checked(request).error

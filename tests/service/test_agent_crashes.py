@@ -13,7 +13,7 @@ from synergy.messaging.stored import StoredBus
 from synergy.model.process import Deployment
 from synergy.model.schedule import RunState
 from tests.seeds import alternating, is_extended_run
-from tests.service.agent_harness import NOW, AgentHarness, Member, a_worker, work
+from tests.service.agent_harness import NOW, AgentHarness, SteppedAgent, a_worker, work
 from tests.service.faults import Died, FaultyStore
 
 HOUR = 3600.0
@@ -71,14 +71,14 @@ class CrashScenario:
         except Died:
             return
 
-    def finish(self, member: Member) -> None:
+    def finish(self, member: SteppedAgent) -> None:
         """Runs an agent and a worker long enough to finish everything."""
         self.agents.advance(member, 45)
         assert member.agent.decides
         work(self.agents, "Export")
         self.agents.advance(member, 30)
 
-    def check(self, *members: Member) -> None:
+    def check(self, *members: SteppedAgent) -> None:
         runs = defaultdict(list)
         for run in self.agents.runs():
             runs[run.schedule].append(run)

@@ -17,7 +17,7 @@ from synergy.names import DELIVERIES
 from tests.service.agent_harness import (
     NOW,
     OPERATOR,
-    Member,
+    SteppedAgent,
     answering,
     once,
     refused,
@@ -266,7 +266,7 @@ class ObservedEvent(threading.Event):
         return super().wait(timeout)
 
 
-def gathering(member: Member, until) -> None:
+def gathering(member: SteppedAgent, until) -> None:
     """Calls `until` while the deliverer gathers outcomes; the call must end the gathering."""
     deliverer = member.agent.deliverer
     deliverer._flush_now = event = ObservedEvent()

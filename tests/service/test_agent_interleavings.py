@@ -16,7 +16,7 @@ from synergy.model.process import Deployment
 from synergy.model.schedule import RunState
 from synergy.names import DELIVERIES
 from tests.seeds import seeds
-from tests.service.agent_harness import NOW, AgentHarness, Member, a_worker, work
+from tests.service.agent_harness import NOW, AgentHarness, SteppedAgent, a_worker, work
 from tests.service.agent_piecemeal_kit import a_store, announce
 from tests.service.piecemeal import Actor, UnreliableBus
 from tests.service.run_story import assert_legal
@@ -59,7 +59,7 @@ class AgentSimulation:
         agents.add("export", cron="* * * * *", process="Export")
         agents.add("sum", trigger={"partition": {"dataset": "orders", "n": 2}})
         self.events = 0
-        self.actors: dict[tuple[Member, str], Actor] = {}
+        self.actors: dict[tuple[SteppedAgent, str], Actor] = {}
         self.members = [self._member() for _ in range(self.number)]
         self.is_calm = False
 
@@ -73,7 +73,7 @@ class AgentSimulation:
             self.bus.close()
             self.agents.close()
 
-    def _member(self) -> Member:
+    def _member(self) -> SteppedAgent:
         number = len(self.agents.members) + 1
         return self.agents.member(f"agent-{number}", self._answer, rooms=2, bus=self.bus)
 
@@ -118,7 +118,7 @@ class AgentSimulation:
         self.events += 1
         self.agents.event("PARTITION", "orders", self.agents.clock.now(), f"order {self.events}")
 
-    def _start_or_resume(self, member: Member, loop: str) -> None:
+    def _start_or_resume(self, member: SteppedAgent, loop: str) -> None:
         """Resumes a loop of an agent or starts its next turn; sometimes kills the agent instead."""
         actor = self.actors.get((member, loop))
         if actor is None or actor.is_done:
@@ -128,7 +128,7 @@ class AgentSimulation:
             return
         actor.resume()
 
-    def _turn(self, member: Member, loop: str) -> None:
+    def _turn(self, member: SteppedAgent, loop: str) -> None:
         try:
             getattr(member, loop)()
         except StorageUnavailable:
@@ -137,7 +137,7 @@ class AgentSimulation:
         except MessagingUnavailable:
             pass
 
-    def _kill(self, member: Member) -> None:
+    def _kill(self, member: SteppedAgent) -> None:
         for loop in ("decide", "deliver"):
             actor = self.actors.pop((member, loop), None)
             if actor is not None:

@@ -10,7 +10,7 @@ import pytest
 from synergy.model.process import Deployment
 from synergy.model.schedule import RunState
 from tests.seeds import is_extended_run
-from tests.service.agent_harness import NOW, AgentHarness, Member, a_worker, refused
+from tests.service.agent_harness import NOW, AgentHarness, SteppedAgent, a_worker, refused
 from tests.service.agent_piecemeal_kit import a_store
 from tests.service.faults import Died
 from tests.service.test_agent_piecemeal import Faults
@@ -45,13 +45,13 @@ class Scenario:
             self.agents.add(name, **fields)
         self.events = list(EVENTS)
 
-    def member(self, owner: str) -> Member:
+    def member(self, owner: str) -> SteppedAgent:
         def receiver(request):
             return refused(500) if "refuses" in str(request.target) else None
 
         return self.agents.member(owner, receiver)
 
-    def live(self, member: Member, minutes: int) -> None:
+    def live(self, member: SteppedAgent, minutes: int) -> None:
         """Lets the agent work every ten seconds; events come in between."""
         for _ in range(6 * minutes):
             if self.events:

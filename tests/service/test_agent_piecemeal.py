@@ -14,7 +14,7 @@ from synergy.errors import StorageUnavailable
 from synergy.model.process import Deployment
 from synergy.model.schedule import RunState
 from tests.seeds import alternating
-from tests.service.agent_harness import NOW, AgentHarness, Member, a_worker
+from tests.service.agent_harness import NOW, AgentHarness, SteppedAgent, a_worker
 from tests.service.agent_piecemeal_kit import a_store, announce
 from tests.service.faults import Died, FaultyStore
 from tests.service.piecemeal import UnreliableBus
@@ -103,13 +103,13 @@ class MongoCrashScenario(CrashScenario):
         super().run_until_fault()
         self.faults.is_watched = False
 
-    def finish(self, member: Member) -> None:
+    def finish(self, member: SteppedAgent) -> None:
         """Also publishes units whose message was lost, as the collector of a scheduler does."""
         self.agents.advance(member, 70)
         announce(self.agents)
         super().finish(member)
 
-    def check(self, *members: Member, sent_again: int) -> None:
+    def check(self, *members: SteppedAgent, sent_again: int) -> None:
         super().check(*members)
         requests = [request for member in members for request in member.sender.requests]
         attempts = Counter((request.key, request.attempt) for request in requests)

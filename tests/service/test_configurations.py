@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 
 from tests.mx.conftest import client_of
-from tests.service.agent_harness import FakeSender, Member
+from tests.service.agent_harness import RecordingSender, SteppedAgent
 from tests.service.cli_schedule_kit import everything
 
 PROGRAM = "Program"  # a free-run process
@@ -42,7 +42,7 @@ def defined(home, configuration):
 @pytest.mark.parametrize("program", [["--program", PROGRAM], ["--target", "sqs:jobs"]])
 def test_the_example_runs_at_its_times(home, deployed, file, program):
     home.ok("schedule", "add", file(json.dumps(FIRST)), "--enable", *program)
-    agent = Member(deployed.workplace("", "agent-1"), FakeSender())
+    agent = SteppedAgent(deployed.workplace("", "agent-1"), RecordingSender())
     agent.rest()
     seen, found = set(), []
     with closing(client_of(deployed)) as client, closing(agent.consumer):

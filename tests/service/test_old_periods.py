@@ -12,7 +12,13 @@ from synergy.model.job import JobChange, JobState
 from synergy.model.schedule import Run, RunState
 from synergy.schedule.progress.old_periods import RECENT
 from tests.deployments import HOURLY, a_deployment, a_process
-from tests.service.agent_harness import OPERATOR, TARGET, AgentHarness, FakeSender, Member
+from tests.service.agent_harness import (
+    OPERATOR,
+    TARGET,
+    AgentHarness,
+    RecordingSender,
+    SteppedAgent,
+)
 from tests.service.scheduler_harness import SchedulerHarness
 
 YEARS = 3 * 365 * 24
@@ -26,7 +32,7 @@ class SchedulerWithAgent:
         site = a_process("Site", HOURLY, source="raw", sink="site")
         self.system = system = SchedulerHarness(a_deployment({"site": [site]}))
         self.schedules = ScheduleCommands(system.store, system.bus, system.deployment)
-        self.member = Member(system.workplace("", "agent-1"), FakeSender())
+        self.member = SteppedAgent(system.workplace("", "agent-1"), RecordingSender())
         system.settle()
 
     def add(self, name: str, trigger: object, **fields: object) -> None:

@@ -37,7 +37,7 @@ from synergy.worker.outcome import Nothing
 from synergy.worker.unit_runner import run_units
 from synergy.worker.work_log import WorkLog
 from tests.deployments import site_and_client
-from tests.service.agent_harness import FakeSender
+from tests.service.agent_harness import RecordingSender
 from tests.service.scheduler_harness import SchedulerHarness, close_systems
 
 LONG = 60.0  # seconds; a limit that only a failing test reaches
@@ -92,7 +92,7 @@ def _stream(place: Workplace) -> Stream:
 
 
 def _delivery(place: Workplace) -> DeliveryService:
-    sender = FakeSender()
+    sender = RecordingSender()
     return DeliveryService(place.bus, place.clock, Agent(place, sender).deliverer, sender)
 
 
@@ -116,7 +116,7 @@ SERVICES: dict[type, Callable[[Workplace], Startable]] = {
 }
 PROCESSES: dict[str, Callable[[Workplace], Startable]] = {
     "scheduler": lambda place: ProcessThread(place, lambda at: Scheduler(at).start()),
-    "agent": lambda place: ProcessThread(place, lambda at: Agent(at, FakeSender()).start()),
+    "agent": lambda place: ProcessThread(place, lambda at: Agent(at, RecordingSender()).start()),
     "worker": lambda place: ProcessThread(place, _work),
 }
 ALL = {kind.__name__: made for kind, made in SERVICES.items()} | PROCESSES

@@ -54,6 +54,16 @@ def test_an_empty_project_has_the_same_defaults(project: Path) -> None:
     assert settings.demo_stream is False
 
 
+def test_a_project_needs_no_settings_files(tmp_path: Path) -> None:
+    settings = load(tmp_path)
+    assert (settings.env, settings.home) == ("dev", tmp_path / "var")
+    (tmp_path / "settings").mkdir()
+    write(tmp_path, "eu-west.prod", "MX_PORT = 1002\n")
+    assert load(tmp_path).mx_port == 5000
+    found = load(tmp_path, {"SYNERGY_ENV": "eu-west.prod"})
+    assert (found.env, found.mx_port) == ("eu-west.prod", 1002)
+
+
 def test_variables_override_the_environment_file_which_overrides_base(project: Path) -> None:
     write(project, "base", "MX_PORT = 1001\nBOX_ID = 'base'\nCONTEXT = 'base'\n")
     write(project, "dev", "MX_PORT = 1002\nBOX_ID = 'dev'\n")

@@ -150,9 +150,16 @@ def test_an_error_in_a_settings_file_is_a_mistake(project: Path, text: str, reas
     assert only_mistake(project).startswith(reason)
 
 
-def test_a_missing_folder_of_settings_is_a_mistake(tmp_path: Path) -> None:
-    found = mistakes(tmp_path)
-    assert found[0] == "SYNERGY_ENV: no settings for 'dev': there are none"
+def test_an_environment_without_a_settings_file_is_a_mistake(project: Path, tmp_path: Path) -> None:
+    write(project, "eu-west.prod", "")
+    assert only_mistake(project, SYNERGY_ENV="pord") == (
+        "SYNERGY_ENV: no settings for 'pord': did you mean prod? "
+        "settings/ has dev, eu-west.prod, prod"
+    )
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    found = only_mistake(empty, SYNERGY_ENV="dev")
+    assert found == "SYNERGY_ENV: no settings for 'dev': there are none"
 
 
 def test_the_start_must_not_lie_after_the_clock_of_the_settings(project: Path) -> None:
