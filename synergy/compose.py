@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).resolve().parent.parent
 
+PRELOADED = "synergy.cli.preloaded"
+
 log = logging.getLogger(__name__)
 
 
@@ -228,9 +230,12 @@ def supervisor_config(project: Project) -> SupervisorConfig:
 
     settings = project.settings
 
+    program = (sys.executable, str(project.path / "launch.py"))
+    engines = (store_engine(settings.store).module, bus_engine(settings.bus).module)
+
     def command(process: str, instance: int) -> tuple[str, ...]:
         start = ("process", "start", process, "--console", "--instance", str(instance))
-        return (sys.executable, str(project.path / "launch.py"), *start)
+        return (*program, *start)
 
     def connect() -> tuple[Store, Bus]:
         store = open_store(settings)
@@ -247,6 +252,7 @@ def supervisor_config(project: Project) -> SupervisorConfig:
         connect=connect,
         open_logs=partial(logs.configure, settings.home, "supervisor", settings.box_id),
         read_again=lambda: read_again(project.path, os.environ, settings),
+        fork_server=(sys.executable, "-m", PRELOADED, str(len(program)), *engines),
     )
 
 

@@ -33,7 +33,7 @@ class ProcessSlots:
         self._clock = config.clock
         self._watch = watch
         self._belonging = assignment.belonging(config.deployment, config.box)
-        self._host = ProcessHost(config.home, config.directory)
+        self._host = ProcessHost(config.home, config.directory, config.fork_server)
         self.status: dict[Slot, SlotStatus] = {}
         self.groups: dict[Slot, Group] = {}
         self.is_changed = False  # since the last report
@@ -68,6 +68,7 @@ class ProcessSlots:
 
     def close(self) -> None:
         """Closes the handles of the processes, which keep running."""
+        self._host.close()
         for slot in list(self.groups):
             self._release(slot)
 
