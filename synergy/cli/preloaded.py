@@ -1,28 +1,35 @@
 """The program of the fork server: `python -m synergy.cli.preloaded COUNT MODULE...`.
 
-It imports what the processes of a deployment have in common, and the given modules, which are those
-of the engines in use; never one of the project, so that every process reads its project anew. COUNT
-words of a command to fork are the program; the others are its command line.
+It imports what the processes of a deployment have in common, and the given modules, which are
+those of the engines in use; never one of the project, so that every process reads its project at
+its start. COUNT words of a command to fork are the program; the others are its command line.
 """
 
 from __future__ import annotations
 
+import gc
 import importlib
 import sys
 
-from synergy.cli import main
+from synergy import compose
+from synergy.cli import main, process
 from synergy.supervisor.fork_server import serve
 
 COMMON = (
-    "synergy.cli.process",
-    "synergy.compose",
+    "locale",
+    "synergy.commands.store_copy_state",
     "synergy.runtime.logs",
+    "synergy.runtime.masked_output",
     "synergy.runtime.workplace",
     "synergy.supervisor.ready",
+    "synergy.worker.command",
+    "synergy.worker.unit_runner",
 )
 
 if __name__ == "__main__":
+    gc.set_threshold(*main.GC_THRESHOLDS)
     for module in (*COMMON, *sys.argv[2:]):
         importlib.import_module(module)
     count = int(sys.argv[1])
-    sys.exit(main.main(serve()[count:]))
+    command, process.prepared = serve(compose.open_project)
+    sys.exit(main.main(command[count:]))

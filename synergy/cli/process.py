@@ -18,6 +18,7 @@ from synergy.cli.services import START, actor, services
 from synergy.errors import InvalidValue, Unreachable
 
 if TYPE_CHECKING:
+    from synergy.compose import Project
     from synergy.queries.views import ProcessView
 
 NOUN = Noun(
@@ -26,6 +27,8 @@ NOUN = Noun(
     "launch.py process show SiteDailyAggregator",
 )
 add = NOUN.add
+prepared: Project | None = None
+"""The project, if the fork server has opened it for this process."""
 
 
 @NOUN.verb("launch.py process list --json", JSON)
@@ -109,7 +112,7 @@ def run_start(arguments: argparse.Namespace) -> int:
 def _run_here(arguments: argparse.Namespace) -> int:
     from synergy import compose
 
-    project = compose.open_project()
+    project = prepared or compose.open_project()
     process = project.process(arguments.name)
     if arguments.instance > process.instances:
         raise InvalidValue(f"{process.name} has {process.instances} instances per box")

@@ -18,14 +18,12 @@ from typing import Protocol
 
 from synergy.clock import Clock
 from synergy.delivery import addresses
-from synergy.delivery.amqp import AmqpExchanges
 from synergy.delivery.aws import THREADS, Aws
 from synergy.delivery.fair_queue import FairQueue
 from synergy.delivery.options import Options
 from synergy.delivery.request import NotSent, Request, Response, SendOutcome, failed
 from synergy.delivery.resolver import Resolve, Resolver
 from synergy.delivery.target import TargetKind
-from synergy.delivery.webhook import Webhooks
 from synergy.errors import SynergyError
 from synergy.runtime.event_loop_thread import EventLoopThread
 from synergy.runtime.masking import mask
@@ -175,10 +173,15 @@ class Sender:
         return transport
 
     def _new_transport(self, kind: TargetKind) -> Transport:
+        # httpx and pika take memory that an agent without such requests does not need.
         match kind:
             case TargetKind.WEBHOOK:
+                from synergy.delivery.webhook import Webhooks
+
                 return Webhooks(self._options, self._clock, self._resolver)
             case TargetKind.AMQP:
+                from synergy.delivery.amqp import AmqpExchanges
+
                 return AmqpExchanges(self._options, self._clock, self._resolver)
             case TargetKind.SQS | TargetKind.SNS:
                 return Aws(kind, self._options, self._resolver)

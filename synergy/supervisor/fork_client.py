@@ -59,13 +59,18 @@ class ForkServer:
             self.close()
             raise
 
+    def prepare(self) -> None:
+        """Prepares what the processes share that are forked until `done`; raises ForkFailed."""
+        self._send({"prepare": True})
+        self._answer()
+
+    def done(self) -> None:
+        """Ends what `prepare` began; raises ForkFailed."""
+        self._send({"done": True})
+
     def fork(self, command: Sequence[str], marker: str, output: int, ready: int) -> int:
         """The pid of a new process, a child of this one; raises ForkFailed."""
-        request = json.dumps([list(command), marker]).encode()
-        try:
-            socket.send_fds(self._channel, [request], [output, ready])
-        except OSError as error:
-            raise ForkFailed(f"it cannot be asked: {error}") from error
+        self._send({"command": list(command), "marker": marker}, [output, ready])
         answer = self._answer()
         if "pid" not in answer:
             raise ForkFailed(answer["error"])
@@ -82,6 +87,12 @@ class ForkServer:
             os.waitpid(self.pid, os.WNOHANG)
         except ChildProcessError:
             return
+
+    def _send(self, message: dict[str, Any], files: Sequence[int] = ()) -> None:
+        try:
+            socket.send_fds(self._channel, [json.dumps(message).encode()], files)
+        except OSError as error:
+            raise ForkFailed(f"it cannot be asked: {error}") from error
 
     def _answer(self) -> dict[str, Any]:
         try:

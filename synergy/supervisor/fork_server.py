@@ -6,6 +6,11 @@ nothing of that kind is copied. It is forked twice: the one in between ends at o
 process becomes a child of the supervisor, which is the subreaper. The supervisor waits for its
 end, signals and reaps it like a process that it has started itself.
 
+Processes that are started together also share what they prepare. A *template*, a fork of the
+server that lives until they are started, prepares it once, and forks them. So nothing is older
+than their start. A template that has got threads or open files would be copied with them: then
+each process prepares by itself, and so does each one if the preparation fails.
+
 The server lives as long as its standard input, a socket to the supervisor; see `ForkServer`.
 """
 
@@ -18,52 +23,94 @@ import os
 import socket
 import sys
 import threading
+from collections.abc import Callable
 from contextlib import suppress
-from typing import NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from synergy.supervisor import proc_identity
 from synergy.supervisor.proctable import MARKER
 from synergy.supervisor.ready import READY_FD
 
-MOST = 65_536  # bytes of a request
-READY = {"is_ready": True}
+MOST = 65_536  # bytes of a message
+_UNPREPARED = 3  # the exit code of a template without use
 _READY_FD = 3
 
+_Prepared = TypeVar("_Prepared")
 
-def serve() -> list[str]:
-    """Forks a process for each request, and returns in each of them, with its command.
+
+def serve(prepare: Callable[[], _Prepared]) -> tuple[list[str], _Prepared | None]:
+    """Forks processes on request; returns in each its command, and what was prepared for it.
 
     In the server itself it does not return: it ends when the supervisor has ended.
     """
     channel = socket.socket(fileno=os.dup(sys.stdin.fileno()))
-    _refuse_threads()
+    if threads := _threads():
+        raise SystemExit(f"the fork server has threads: {threads}")
     proc_identity.show(sys.orig_argv, os.environ)  # what cannot be done here cannot be done later
     gc.collect()
     gc.freeze()  # no collection writes to what is shared
     with suppress(BrokenPipeError, ConnectionResetError):
-        channel.send(json.dumps(READY).encode())
-        while True:
-            request, files, _, _ = socket.recv_fds(channel, MOST, 2)
-            if not request:
-                break
-            command, marker = json.loads(request)
-            begun, begin = os.pipe()
-            if _is_forked(begin):
-                channel.detach()
-                _become(command, marker, files, begin)
-                return list(command)
-            for file in (begin, *files):
-                os.close(file)
-            channel.send(_answer(begun))
-            os.close(begun)
+        _send(channel, {"ready": True})
+        return _serve(channel, prepare, None)
     raise SystemExit(0)
 
 
-def _refuse_threads() -> None:
-    """Ends the server if it has threads: their locks would be copied in any state."""
-    if len(os.listdir("/proc/self/task")) > 1:
-        names = ", ".join(thread.name for thread in threading.enumerate())
-        raise SystemExit(f"the fork server has threads: {names}")
+def _serve(
+    channel: socket.socket, prepare: Callable[[], _Prepared], prepared: _Prepared | None
+) -> tuple[list[str], _Prepared | None]:
+    """Serves requests; in a template, which has `prepared`, until it is done."""
+    while True:
+        text, files, _, _ = socket.recv_fds(channel, MOST, 2)
+        match json.loads(text or '{"end": true}'):
+            case {"prepare": True}:
+                template = os.fork()
+                if template == 0:
+                    return _serve(channel, prepare, _prepared(channel, prepare))
+                _await_template(channel, template)
+            case {"command": list(command), "marker": str(marker)}:
+                begun, begin = os.pipe()
+                if _is_forked(begin):
+                    channel.detach()
+                    _become(command, marker, files, begin)
+                    return command, prepared
+                for file in (begin, *files):
+                    os.close(file)
+                _send(channel, _answer(begun))
+            case {"done": True} if prepared is None:
+                pass  # it was not prepared
+            case _ if prepared is not None:
+                os._exit(0)
+            case _:
+                raise SystemExit(0)
+
+
+def _prepared(channel: socket.socket, prepare: Callable[[], _Prepared]) -> _Prepared:
+    """What was prepared; ends the template if that fails, or is not fit to be copied."""
+    files = len(os.listdir("/proc/self/fd"))
+    try:
+        prepared = prepare()
+    except Exception:  # noqa: BLE001 - each process meets and reports it
+        os._exit(_UNPREPARED)
+    if _threads() or len(os.listdir("/proc/self/fd")) != files:
+        os._exit(_UNPREPARED)
+    gc.freeze()
+    _send(channel, {"prepared": True})
+    return prepared
+
+
+def _await_template(channel: socket.socket, template: int) -> None:
+    code = os.waitstatus_to_exitcode(os.waitpid(template, 0)[1])
+    if code == _UNPREPARED:
+        _send(channel, {"prepared": False})
+    elif code != 0:
+        raise SystemExit(f"the template of the fork server died, exit code {code}")
+
+
+def _threads() -> str:
+    """The names of the threads besides the only one that may be; locks of others are copied."""
+    if len(os.listdir("/proc/self/task")) == 1:
+        return ""
+    return ", ".join(thread.name for thread in threading.enumerate())
 
 
 def _is_forked(begin: int) -> bool:
@@ -106,7 +153,11 @@ def _fail(begin: int, error: OSError) -> NoReturn:
     os._exit(1)
 
 
-def _answer(begun: int) -> bytes:
+def _answer(begun: int) -> dict[str, Any]:
     said = os.read(begun, 1_000).decode()
-    answer = {"pid": int(said)} if said.isdigit() else {"error": said or "it ended at once"}
-    return json.dumps(answer).encode()
+    os.close(begun)
+    return {"pid": int(said)} if said.isdigit() else {"error": said or "it ended at once"}
+
+
+def _send(channel: socket.socket, message: dict[str, Any]) -> None:
+    channel.send(json.dumps(message).encode())

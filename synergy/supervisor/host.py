@@ -14,7 +14,7 @@ import os
 import signal
 import uuid
 from collections.abc import Collection, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
 from synergy.supervisor import output, proctable
@@ -123,6 +123,10 @@ class ProcessHost:
     def marker(self, box: str, slot: Slot) -> str:
         """A new marker, never used before."""
         return f"{self._prefix}{box}/{slot}/{uuid.uuid4().hex}"
+
+    def together(self) -> AbstractContextManager[None]:
+        """Processes spawned within it share memory, as far as that is possible."""
+        return self._launcher.together()
 
     def spawn(self, slot: Slot, command: Sequence[str], marker: str) -> Group:
         """Starts the command in a session of its own; raises OSError if that is impossible.
