@@ -30,6 +30,7 @@ if __name__ == "__main__":
     gc.set_threshold(*main.GC_THRESHOLDS)
     for module in (*COMMON, *sys.argv[2:]):
         importlib.import_module(module)
+    main._parser("process").parse_args(["process", "start", "NAME", "--console"])
     count = int(sys.argv[1])
     command, process.prepared = serve(compose.open_project)
     sys.exit(main.main(command[count:]))

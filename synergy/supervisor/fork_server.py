@@ -17,7 +17,6 @@ The server lives as long as its standard input, a socket to the supervisor; see 
 from __future__ import annotations
 
 import gc
-import importlib
 import json
 import os
 import socket
@@ -63,6 +62,7 @@ def _serve(
         text, files, _, _ = socket.recv_fds(channel, MOST, 2)
         match json.loads(text or '{"end": true}'):
             case {"prepare": True}:
+                _forget_missing_folders()
                 template = os.fork()
                 if template == 0:
                     return _serve(channel, prepare, _prepared(channel, prepare))
@@ -82,6 +82,13 @@ def _serve(
                 os._exit(0)
             case _:
                 raise SystemExit(0)
+
+
+def _forget_missing_folders() -> None:
+    """Lets imports find folders that have been made since; other changes are seen anyway."""
+    for folder, finder in list(sys.path_importer_cache.items()):
+        if finder is None:
+            del sys.path_importer_cache[folder]
 
 
 def _prepared(channel: socket.socket, prepare: Callable[[], _Prepared]) -> _Prepared:
@@ -143,7 +150,6 @@ def _become(command: list[str], marker: str, files: list[int], begin: int) -> No
     except OSError as error:
         _fail(begin, error)
     sys.orig_argv, sys.argv = command, command[1:]
-    importlib.invalidate_caches()  # packages may have been added since the server began
     os.write(begin, str(os.getpid()).encode())
     os.closerange(_READY_FD + 1, max(map(int, os.listdir("/proc/self/fd"))) + 1)
 

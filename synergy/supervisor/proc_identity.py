@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 _PR_SET_MM = 35
@@ -56,15 +57,21 @@ def show(command: Sequence[str], environment: Mapping[str, str]) -> None:
         env_end=between + len(variables),
         exe_fd=_NO_FILE,
     )
-    libc = ctypes.CDLL(None, use_errno=True)
-    libc.sbrk.restype = ctypes.c_void_p
-    libc.prctl.argtypes = [ctypes.c_int, *([ctypes.c_ulong] * 4)]
+    libc = _libc()
     _shown.append(memory)
     wanted.brk = libc.sbrk(0)  # last, because the heap may have grown
     size = ctypes.sizeof(wanted)
     if libc.prctl(_PR_SET_MM, _PR_SET_MM_MAP, ctypes.addressof(wanted), size, 0) != 0:
         error = ctypes.get_errno()
         raise OSError(error, f"PR_SET_MM_MAP: {os.strerror(error)}")
+
+
+@cache
+def _libc() -> ctypes.CDLL:
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.sbrk.restype = ctypes.c_void_p
+    libc.prctl.argtypes = [ctypes.c_int, *([ctypes.c_ulong] * 4)]
+    return libc
 
 
 def _block(words: Iterable[str]) -> bytes:
