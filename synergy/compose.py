@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).resolve().parent.parent
 
-PRELOADED = "synergy.cli.preloaded"
-
 log = logging.getLogger(__name__)
 
 
@@ -230,12 +228,8 @@ def supervisor_config(project: Project) -> SupervisorConfig:
 
     settings = project.settings
 
-    program = (sys.executable, str(project.path / "launch.py"))
-    engines = (store_engine(settings.store).module, bus_engine(settings.bus).module)
-
-    def command(process: str, instance: int) -> tuple[str, ...]:
-        start = ("process", "start", process, "--console", "--instance", str(instance))
-        return (*program, *start)
+    start = (sys.executable, str(project.path / "launch.py"), "process", "start")
+    preloaded = (store_engine(settings.store).module, bus_engine(settings.bus).module)
 
     def connect() -> tuple[Store, Bus]:
         store = open_store(settings)
@@ -248,11 +242,11 @@ def supervisor_config(project: Project) -> SupervisorConfig:
         home=settings.home,
         directory=project.path,
         deployment=project.deployment,
-        command=command,
+        command=lambda name, number: (*start, name, "--console", "--instance", str(number)),
         connect=connect,
         open_logs=partial(logs.configure, settings.home, "supervisor", settings.box_id),
         read_again=lambda: read_again(project.path, os.environ, settings),
-        fork_server=(sys.executable, "-m", PRELOADED, str(len(program)), *engines),
+        fork_server=(sys.executable, "-m", "synergy.cli.preloaded", *preloaded),
     )
 
 

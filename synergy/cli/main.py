@@ -19,7 +19,6 @@ import os
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
-from functools import cache
 from typing import Any, NoReturn
 
 from synergy import __version__
@@ -140,9 +139,7 @@ def _run(argv: Sequence[str]) -> int:
     return recording.carry_out(parser.parse_args(argv))
 
 
-@cache  # the fork server makes the parser that the processes need
 def _parser(noun: str | None) -> Parser:
-    """The parser of the command line, with the verbs of one noun."""
     parser = Parser(
         prog="launch.py",
         description="Synergy: a timetable for time-partitioned data processing.",

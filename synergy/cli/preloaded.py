@@ -1,8 +1,8 @@
-"""The program of the fork server: `python -m synergy.cli.preloaded COUNT MODULE...`.
+"""The program of the fork server: `python -m synergy.cli.preloaded MODULE...`.
 
 It imports what the processes of a deployment have in common, and the given modules, which are
 those of the engines in use; never one of the project, so that every process reads its project at
-its start. COUNT words of a command to fork are the program; the others are its command line.
+its start.
 """
 
 from __future__ import annotations
@@ -28,9 +28,7 @@ COMMON = (
 
 if __name__ == "__main__":
     gc.set_threshold(*main.GC_THRESHOLDS)
-    for module in (*COMMON, *sys.argv[2:]):
+    for module in (*COMMON, *sys.argv[1:]):
         importlib.import_module(module)
-    main._parser("process").parse_args(["process", "start", "NAME", "--console"])
-    count = int(sys.argv[1])
     command, process.prepared = serve(compose.open_project)
-    sys.exit(main.main(command[count:]))
+    sys.exit(main.main(command[command.index("process") :]))  # without the program's name

@@ -22,7 +22,7 @@ import os
 import socket
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, NoReturn, TypeVar
 
@@ -50,14 +50,14 @@ def serve(prepare: Callable[[], _Prepared]) -> tuple[list[str], _Prepared | None
     gc.freeze()  # no collection writes to what is shared
     with suppress(BrokenPipeError, ConnectionResetError):
         _send(channel, {"ready": True})
-        return _serve(channel, prepare, None)
+        return _serve(channel, prepare, ())
     raise SystemExit(0)
 
 
 def _serve(
-    channel: socket.socket, prepare: Callable[[], _Prepared], prepared: _Prepared | None
+    channel: socket.socket, prepare: Callable[[], _Prepared], prepared: Sequence[_Prepared]
 ) -> tuple[list[str], _Prepared | None]:
-    """Serves requests; in a template, which has `prepared`, until it is done."""
+    """Serves requests; in a template, which has prepared something, until it is done."""
     while True:
         text, files, _, _ = socket.recv_fds(channel, MOST, 2)
         match json.loads(text or '{"end": true}'):
@@ -65,20 +65,20 @@ def _serve(
                 _forget_missing_folders()
                 template = os.fork()
                 if template == 0:
-                    return _serve(channel, prepare, _prepared(channel, prepare))
+                    return _serve(channel, prepare, [_prepared(channel, prepare)])
                 _await_template(channel, template)
             case {"command": list(command), "marker": str(marker)}:
                 begun, begin = os.pipe()
                 if _is_forked(begin):
                     channel.detach()
                     _become(command, marker, files, begin)
-                    return command, prepared
+                    return command, next(iter(prepared), None)
                 for file in (begin, *files):
                     os.close(file)
                 _send(channel, _answer(begun))
-            case {"done": True} if prepared is None:
-                pass  # it was not prepared
-            case _ if prepared is not None:
+            case {"done": True} if not prepared:
+                pass  # the template was of no use
+            case _ if prepared:
                 os._exit(0)
             case _:
                 raise SystemExit(0)
