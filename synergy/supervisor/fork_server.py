@@ -94,15 +94,13 @@ def _forget_missing_folders() -> None:
 def _prepared(channel: socket.socket, prepare: Callable[[], _Prepared]) -> _Prepared:
     """What was prepared; ends the template if that fails, or is not fit to be copied."""
     files = len(os.listdir("/proc/self/fd"))
-    try:
+    with suppress(Exception, SystemExit):  # each process meets and reports it
         prepared = prepare()
-    except Exception:  # noqa: BLE001 - each process meets and reports it
-        os._exit(_UNPREPARED)
-    if _threads() or len(os.listdir("/proc/self/fd")) != files:
-        os._exit(_UNPREPARED)
-    gc.freeze()
-    _send(channel, {"prepared": True})
-    return prepared
+        if not _threads() and len(os.listdir("/proc/self/fd")) == files:
+            gc.freeze()
+            _send(channel, {"prepared": True})
+            return prepared
+    os._exit(_UNPREPARED)
 
 
 def _await_template(channel: socket.socket, template: int) -> None:
