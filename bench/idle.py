@@ -36,7 +36,7 @@ def measure(lab: Lab, size: int) -> list[Figure]:
     cpu, pss = (sum(column) for column in zip(*((u.cpu, u.pss) for u in usages), strict=True))
     return [
         Figure("CPU of one core, all processes", cpu, "%", at_most=3),
-        Figure("memory (PSS), all processes", pss, "MiB", at_most=500),
+        Figure("memory (PSS), all processes", pss, "MiB", at_most=250),
         Figure("processes", len(usages), ""),
         *(Figure(f"CPU of {usage.name}", usage.cpu, "%") for usage in usages),
         *(Figure(f"memory (PSS) of {usage.name}", usage.pss, "MiB") for usage in usages),

@@ -227,9 +227,8 @@ def supervisor_config(project: Project) -> SupervisorConfig:
 
     settings = project.settings
 
-    def command(process: str, instance: int) -> tuple[str, ...]:
-        start = ("process", "start", process, "--console", "--instance", str(instance))
-        return (*program_line(project.path), *start)
+    start = (*program_line(project.path), "process", "start")
+    preloaded = (store_engine(settings.store).module, bus_engine(settings.bus).module)
 
     def connect() -> tuple[Store, Bus]:
         store = open_store(settings)
@@ -242,10 +241,11 @@ def supervisor_config(project: Project) -> SupervisorConfig:
         home=settings.home,
         directory=project.path,
         deployment=project.deployment,
-        command=command,
+        command=lambda name, number: (*start, name, "--console", "--instance", str(number)),
         connect=connect,
         open_logs=partial(logs.configure, settings.home, "supervisor", settings.box_id),
         read_again=lambda: read_again(project.path, os.environ, settings),
+        fork_server=(sys.executable, "-m", "synergy.cli.preloaded", *preloaded),
     )
 
 

@@ -19,6 +19,7 @@ from synergy.errors import InvalidValue, Unreachable
 from synergy.program import PROGRAM
 
 if TYPE_CHECKING:
+    from synergy.compose import Project
     from synergy.queries.views import ProcessView
 
 NOUN = Noun(
@@ -27,6 +28,8 @@ NOUN = Noun(
     "launch.py process show SiteDailyAggregator",
 )
 add = NOUN.add
+prepared: Project | None = None
+"""The project, if the fork server has opened it for this process."""
 
 
 @NOUN.verb("launch.py process list --json", JSON)
@@ -110,7 +113,7 @@ def run_start(arguments: argparse.Namespace) -> int:
 def _run_here(arguments: argparse.Namespace) -> int:
     from synergy import compose
 
-    project = compose.open_project()
+    project = prepared or compose.open_project()
     process = project.process(arguments.name)
     if arguments.instance > process.instances:
         raise InvalidValue(f"{process.name} has {process.instances} instances per box")

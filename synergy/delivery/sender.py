@@ -25,7 +25,6 @@ from synergy.delivery.options import Options
 from synergy.delivery.request import NotSent, Request, Response, SendOutcome, failed
 from synergy.delivery.resolver import Resolve, Resolver
 from synergy.delivery.target import TargetKind
-from synergy.delivery.webhook import Webhooks
 from synergy.errors import SynergyError
 from synergy.runtime.event_loop_thread import EventLoopThread
 from synergy.runtime.masking import mask
@@ -176,8 +175,11 @@ class Sender:
 
     def _new_transport(self, kind: TargetKind) -> Transport:
         """The transport; raises InvalidValue if its packages are an extra and not installed."""
+        # httpx and pika take memory that an agent without such requests does not need.
         match kind:
             case TargetKind.WEBHOOK:
+                from synergy.delivery.webhook import Webhooks
+
                 return Webhooks(self._options, self._clock, self._resolver)
             case TargetKind.AMQP:
                 extras.require("rabbitmq", "pika")

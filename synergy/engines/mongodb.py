@@ -39,6 +39,7 @@ _PORT = 27017  # if the URL names none
 class MongoEngine:
     """See `synergy.engines.protocol.StoreEngine`."""
 
+    module = "synergy.storage.mongodb"
     expected = EXAMPLE
 
     def matches(self, url: str) -> bool:

@@ -17,6 +17,11 @@ class StoreEngine(Protocol):
     """A kind of store. Its URLs can be checked without its driver, and without a connection."""
 
     @property
+    def module(self) -> str:
+        """The module that `open` imports, with the driver."""
+        ...
+
+    @property
     def expected(self) -> str:
         """The form of its URLs, for messages: `expected ...`."""
         ...
@@ -76,6 +81,11 @@ class StoreEngine(Protocol):
 
 class BusEngine(Protocol):
     """A kind of bus. Its URLs can be checked without its driver, and without a connection."""
+
+    @property
+    def module(self) -> str:
+        """The module that `open` imports, with the driver."""
+        ...
 
     @property
     def expected(self) -> str:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 class RabbitEngine:
     """See `synergy.engines.protocol.BusEngine`."""
 
+    module = "synergy.messaging.rabbitmq"
     expected = EXAMPLE
     has_broker = True
 

@@ -20,6 +20,7 @@ _PREFIX = "sqlite:///"
 class SqliteEngine:
     """See `synergy.engines.protocol.StoreEngine`."""
 
+    module = "synergy.storage.sqlite"
     expected = f"{_PREFIX}FILE, for example {DEFAULT}"
 
     def matches(self, url: str) -> bool:

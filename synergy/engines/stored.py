@@ -17,6 +17,7 @@ DEFAULT = "store:"
 class StoredEngine:
     """See `synergy.engines.protocol.BusEngine`."""
 
+    module = "synergy.messaging.stored"
     expected = f"{DEFAULT} (messages are kept in the store)"
     has_broker = False
 

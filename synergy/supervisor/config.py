@@ -17,7 +17,8 @@ from synergy.supervisor.plan import Timing
 class SupervisorConfig:
     """The configuration; it holds no open connection or file.
 
-    `command(process, instance)` is what to run for a slot, in `directory`. `connect` opens
+    `command(process, instance)` is what to run for a slot, in `directory`; `fork_server` is the
+    command of a server that forks such processes, () for none. `connect` opens
     store and bus, and `open_logs` the log, both in the process that will supervise. `read_again`
     returns the deployment that `context.py` declares now; it raises ConfigurationError. The clock
     measures waits, so it must be one that moves.
@@ -31,5 +32,6 @@ class SupervisorConfig:
     connect: Callable[[], tuple[Store, Bus]]
     open_logs: Callable[[], object]
     read_again: Callable[[], Deployment]
+    fork_server: Sequence[str] = ()
     clock: Clock = field(default_factory=SystemClock)
     timing: Timing = field(default_factory=Timing)

@@ -12,19 +12,17 @@ import ctypes
 import hashlib
 import os
 import signal
-import subprocess
 import uuid
 from collections.abc import Collection, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
 from synergy.supervisor import output, proctable
-from synergy.supervisor.proctable import MARKER, Entry, family, read_table, send
-from synergy.supervisor.ready import READY_FD
+from synergy.supervisor.launcher import Launcher
+from synergy.supervisor.proctable import Entry, family, read_table, send
 from synergy.supervisor.states import Slot
 
 _PR_SET_CHILD_SUBREAPER = 36
-_KILL_ROUNDS = 25
 
 
 class Group:
@@ -34,13 +32,14 @@ class Group:
         self,
         entry: Entry,
         pidfd: int,
-        child: subprocess.Popen[bytes] | None = None,
         ready: int | None = None,
+        *,
+        is_child: bool = False,
     ) -> None:
         self.leader = entry
         self.pidfd = pidfd
         self.ready = ready
-        self._child = child
+        self._is_child = is_child
         self._known: set[tuple[int, int]] = set()
         self._signalled: set[tuple[tuple[int, int], signal.Signals]] = set()
 
@@ -78,16 +77,14 @@ class Group:
 
     def kill_members(self) -> None:
         """Kills all members, including those that are started meanwhile."""
-        for _ in range(_KILL_ROUNDS):
+        for _ in range(proctable.KILL_ROUNDS):
             before = len(self._signalled)
             if not self.signal_members(signal.SIGKILL) or len(self._signalled) == before:
                 return
 
     def close(self) -> int | None:
         """Closes the handles, and reaps the leader if it has ended; its exit code if known."""
-        code = None if self._child is None else self._child.poll()
-        if self._child is not None and code is None:
-            self._child.returncode = 0  # it keeps running on purpose: no ResourceWarning
+        code = _reaped(self.leader.pid) if self._is_child else None
         if self.ready is not None:
             os.close(self.ready)
             self.ready = None
@@ -98,7 +95,7 @@ class Group:
         table = read_table()
         # A leader that is not reaped, or is alive after the table was read, holds its pid, so
         # the session of that number is its own.
-        holds_pid = self._child is not None or not self.has_exited
+        holds_pid = self._is_child or not self.has_exited
 
         def is_ours(entry: Entry) -> bool:
             return (
@@ -115,15 +112,21 @@ class Group:
 class ProcessHost:
     """The processes of one home on this machine. Not thread-safe."""
 
-    def __init__(self, home: Path, directory: Path) -> None:
+    def __init__(self, home: Path, directory: Path, fork_server: Sequence[str] = ()) -> None:
+        """`fork_server` is the command of the fork server; without it, none is used."""
         self._logs = home / "logs"
         self._directory = directory
         self._prefix = home_digest(home) + "/"
         self._is_subreaper = False
+        self._launcher = Launcher(directory, fork_server, f"{self._prefix}fork-server/")
 
     def marker(self, box: str, slot: Slot) -> str:
         """A new marker, never used before."""
         return f"{self._prefix}{box}/{slot}/{uuid.uuid4().hex}"
+
+    def together(self) -> AbstractContextManager[None]:
+        """Processes spawned within it share memory, as far as that is possible."""
+        return self._launcher.together()
 
     def spawn(self, slot: Slot, command: Sequence[str], marker: str) -> Group:
         """Starts the command in a session of its own; raises OSError if that is impossible.
@@ -131,27 +134,16 @@ class ProcessHost:
         Its output is appended to `<home>/logs/<process>.out`.
         """
         ready, tell = os.pipe()
-        environment = {**os.environ, MARKER: marker, READY_FD: str(tell)}
         try:
             with output.appending(self._logs / f"{slot.process}.out") as log:
-                child = subprocess.Popen(
-                    list(command),
-                    cwd=self._directory,
-                    env=environment,
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=subprocess.STDOUT,
-                    start_new_session=True,
-                    pass_fds=(tell,),
-                )
+                pid = self._launcher.launch(command, marker, log, tell)
         except OSError:
             os.close(ready)
             raise
         finally:
             os.close(tell)
-        pidfd = os.pidfd_open(child.pid)
-        entry = Entry(child.pid, os.getpid(), child.pid, _started(child.pid), marker)
-        return Group(entry, pidfd, child, ready)
+        entry = Entry(pid, os.getpid(), pid, _started(pid), marker)
+        return Group(entry, os.pidfd_open(pid), ready, is_child=True)
 
     def adopt(self, pid: int, started: int, marker: str) -> Group | None:
         """Takes over a process of an earlier supervisor; None if it is not provably that one."""
@@ -185,24 +177,19 @@ class ProcessHost:
 
         Only a process that the kernel blocks (a hung disk) survives KILL; it runs no code again.
         """
+        self._launcher.close()
         left = self.leftovers(known)
         if grace:
             for entry in left:
                 send(entry, signal.SIGTERM)
             proctable.await_end(left, grace)
-        for _ in range(_KILL_ROUNDS):
-            left = self.leftovers(known)
-            if not left:
-                break
-            for entry in left:
-                send(entry, signal.SIGKILL)
-            proctable.await_end(left, 0.2)
-        return left
+        return proctable.kill_all(lambda: self.leftovers(known))
 
     def become_subreaper(self) -> None:
         """Makes orphaned grandchildren the children of this process."""
         libc = ctypes.CDLL(None, use_errno=True)
         self._is_subreaper = libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
+        self._launcher.may_fork = self._is_subreaper
 
     def reap_orphans(self, leaders: Collection[int]) -> None:
         """Takes dead orphans off the process table; leaders are left to their groups."""
@@ -215,6 +202,10 @@ class ProcessHost:
                 return
             os.waitpid(dead.si_pid, os.WNOHANG)
 
+    def close(self) -> None:
+        """Ends the fork server; the processes keep running."""
+        self._launcher.close()
+
     def trim_output(self) -> None:
         """Keeps the files with the output of processes within their bound."""
         for path in self._logs.glob("*.out"):
@@ -224,6 +215,15 @@ class ProcessHost:
 def home_digest(home: Path) -> str:
     """A digest of the home, the same for every way to write its path."""
     return hashlib.sha256(os.fsencode(home.resolve())).hexdigest()[:12]
+
+
+def _reaped(pid: int) -> int | None:
+    """The exit code of a child that has ended, which is reaped; None if it runs or is not known."""
+    try:
+        reaped, status = os.waitpid(pid, os.WNOHANG)
+    except ChildProcessError:
+        return None
+    return os.waitstatus_to_exitcode(status) if reaped else None
 
 
 def _started(pid: int) -> int:

@@ -33,7 +33,7 @@ class ProcessSlots:
         self._clock = config.clock
         self._watch = watch
         self._belonging = assignment.belonging(config.deployment, config.box)
-        self._host = ProcessHost(config.home, config.directory)
+        self._host = ProcessHost(config.home, config.directory, config.fork_server)
         self.status: dict[Slot, SlotStatus] = {}
         self.groups: dict[Slot, Group] = {}
         self.is_changed = False  # since the last report
@@ -68,6 +68,7 @@ class ProcessSlots:
 
     def close(self) -> None:
         """Closes the handles of the processes, which keep running."""
+        self._host.close()
         for slot in list(self.groups):
             self._release(slot)
 
@@ -145,13 +146,17 @@ class ProcessSlots:
         markers = {slot: self._host.marker(self._config.box, slot) for slot in slots}
         if not record(markers):
             return
-        for slot, marker in markers.items():
-            try:
-                group = self._host.spawn(slot, self._config.command(*_place(slot)), marker)
-            except OSError as error:
-                self._log(slot, logging.ERROR, "start_failed", "cannot be started: %s", error)
-                self._failed(slot)
-                continue
+        with self._host.together():
+            for slot, marker in markers.items():
+                self._spawn(slot, marker)
+
+    def _spawn(self, slot: Slot, marker: str) -> None:
+        try:
+            group = self._host.spawn(slot, self._config.command(*_place(slot)), marker)
+        except OSError as error:
+            self._log(slot, logging.ERROR, "start_failed", "cannot be started: %s", error)
+            self._failed(slot)
+        else:
             self._started(slot, group)
 
     def _started(self, slot: Slot, group: Group) -> None:

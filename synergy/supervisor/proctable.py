@@ -19,6 +19,7 @@ from pathlib import Path
 from synergy.runtime.identity import start_time
 
 MARKER = "SYNERGY_RUN"
+KILL_ROUNDS = 25
 _MARKER_BYTES = f"{MARKER}=".encode()
 
 
@@ -111,6 +112,19 @@ def await_end(entries: Iterable[Entry], timeout: float) -> None:
         if pidfd is not None:
             has_ended(pidfd, timeout)
             os.close(pidfd)
+
+
+def kill_all(find: Callable[[], set[Entry]]) -> set[Entry]:
+    """Kills what is found until nothing is; returns survivors."""
+    left = find()
+    for _ in range(KILL_ROUNDS):
+        if not left:
+            break
+        for entry in left:
+            send(entry, signal.SIGKILL)
+        await_end(left, 0.2)
+        left = find()
+    return left
 
 
 def _entry(pid: int) -> Entry | None:

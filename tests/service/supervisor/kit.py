@@ -63,6 +63,16 @@ os.write(int(os.environ['SYNERGY_READY_FD']), b'1')
 signal.pause()
 """
 
+# forks the programs above; what it prepares is the text of the file `prepared`, if there is one
+FORK_SERVER = f"""
+import sys
+from pathlib import Path
+sys.path.insert(0, {str(Path(__file__).parents[3])!r})
+from synergy.supervisor.fork_server import serve
+command, prepared = serve(Path("prepared").read_text)
+exec(command[-1])
+"""
+
 
 class FragileBoxes:
     """Boxes of a store that are unavailable while `is_down`."""
@@ -215,6 +225,8 @@ def _main(verb, home):
     )
     if settings.get("broken"):
         config = replace(config, open_logs=_break)
+    if settings.get("forks"):
+        config = replace(config, fork_server=[sys.executable, "-c", FORK_SERVER])
     start = start_detached if verb == "start" else run_foreground
     changes = []
     report = start(config, lambda change: _report_change(verb, change, changes))

@@ -1,0 +1,34 @@
+"""The program of the fork server: `python -m synergy.cli.preloaded MODULE...`.
+
+It imports what the processes of a deployment have in common, and the given modules, which are
+those of the engines in use; never one of the project, so that every process reads its project at
+its start.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import sys
+
+from synergy import compose
+from synergy.cli import main, process
+from synergy.supervisor.fork_server import serve
+
+COMMON = (
+    "locale",
+    "synergy.commands.store_copy_state",
+    "synergy.runtime.logs",
+    "synergy.runtime.masked_output",
+    "synergy.runtime.workplace",
+    "synergy.supervisor.ready",
+    "synergy.worker.command",
+    "synergy.worker.unit_runner",
+)
+
+if __name__ == "__main__":
+    gc.set_threshold(*main.GC_THRESHOLDS)
+    for module in (*COMMON, *sys.argv[1:]):
+        importlib.import_module(module)
+    command, process.prepared = serve(compose.open_project)
+    sys.exit(main.main(command[command.index("process") :]))  # without the program's name
