@@ -19,6 +19,7 @@ from synergy.model.process import (
     Blocking,
     BuiltIn,
     DaemonProcess,
+    Deployment,
     FreerunProcess,
     LateData,
     ManagedProcess,
@@ -64,13 +65,12 @@ def check_classes(processes: Mapping[str, Process], findings: Findings) -> None:
 
     The built-in classes are not imported: that would take most of the time of a start.
     """
+    pooled = Deployment(processes, {}).pooled()
     for name, process in processes.items():
         if process.classname is not None and process.classname not in list(BuiltIn):
+            is_pooled = name in pooled and pooled[name].command is None
             try:
-                if isinstance(process, WorkingProcess) and process.is_pooled:
-                    pooled_class(process.classname)
-                else:
-                    classes.resolve(process.classname)
+                (pooled_class if is_pooled else classes.resolve)(process.classname)
             except InvalidValue as error:
                 findings.mistake(f"process {name}", f"classname: {error}")
 

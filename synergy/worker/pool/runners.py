@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
@@ -18,6 +19,8 @@ from synergy.worker.task import Task
 from synergy.worker.unit_runner import UnitRunner
 
 KEPT = 64  # processes; what is kept of others is made again when they have work
+
+log = logging.getLogger(__name__)
 
 WorkerOf = Callable[[Workplace], Worker]
 """Makes the worker of a process; raises if its class cannot be used."""
@@ -79,7 +82,12 @@ class Runners:
         puller = place.bus.puller(process.queue)
         try:
             worker = self._worker_of(place)
-        except Exception as error:  # noqa: BLE001 - a process that cannot work fails its units only
+        except Exception as error:  # it fails the units of this process, and no others
+            log.exception(
+                "The worker of %s cannot be made",
+                process.name,
+                extra={"event": "pool.no_worker", "process_name": process.name},
+            )
             units = UnitRunner(place, _failing(error), (), self._end)
             return Runner(units, puller, place.stop, is_sound=False)
         units = UnitRunner(place, worker.work, worker.unique_by, self._end)
