@@ -116,8 +116,13 @@ def _working(
 
 def _instances(fields: FieldReader, default: int) -> int:
     """The workers on each box, or POOLED."""
-    if fields.get("instances") == "pool":
+    given = fields.get("instances")
+    if given == "pool":
         return POOLED
+    if isinstance(given, str):
+        expected = f"'pool' or a whole number, 1 to {MOST_INSTANCES}"
+        fields.mistake("instances", f"expected {expected}, not {given!r}")
+        return default
     return fields.integer("instances", default, low=1, high=MOST_INSTANCES)
 
 

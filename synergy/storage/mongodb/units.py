@@ -193,8 +193,13 @@ class MongoUnits:
 
     def requested(self) -> set[str]:
         with self._database.calling():
-            wanted = {"state": UnitState.REQUESTED.value}
-            return set(self._database["units"].distinct("process", wanted))
+            found = self._database["units"].aggregate(
+                [
+                    {"$match": {"state": UnitState.REQUESTED.value}},
+                    {"$group": {"_id": "$process"}},
+                ]
+            )
+            return {group["_id"] for group in found}
 
     def prune(self, before: datetime, limit: int) -> int:
         with self._database.calling():
