@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import timedelta
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from synergy import private_files
-from synergy.config import classes
+from synergy.config.entry_points import entry_point
 from synergy.config.loader import check, read_again
 from synergy.config.project import program_line, project_folder
 from synergy.config.settings import Settings
@@ -145,8 +146,9 @@ def remove_store(settings: Settings) -> None:
 
 def open_bus(project: Project, store: Store) -> Bus:
     """The bus that the settings name, not connected yet."""
-    given = project.settings
-    return bus_engine(given.bus).open(given.bus, store, given.home, given.clock, project.queues)
+    given, engine = project.settings, bus_engine(project.settings.bus)
+    pooled = project.deployment.pooled()
+    return engine.open(given.bus, store, given.home, given.clock, project.queues, pooled)
 
 
 def prepare_bus(project: Project) -> None:
@@ -281,19 +283,10 @@ def _work(place: Workplace) -> None:
     from synergy.supervisor.ready import report_ready
 
     try:
-        begin = _entry_point(place.process, place)
+        begin = entry_point(place)
         log.info("%s started", place.process.name, extra={"event": JournalEvent.PROCESS_STARTED})
         report_ready()
         begin()
     finally:
         place.bus.close()
         place.store.close()
-
-
-def _entry_point(process: Process, place: Workplace) -> Callable[[], object]:
-    """The function that runs a process: the method that `context.py` names, or a command worker."""
-    if isinstance(process, WorkingProcess) and process.command is not None:
-        from synergy.worker.command import CommandWorker
-
-        return CommandWorker(place).start
-    return classes.entry_point(process.classname or "", place)

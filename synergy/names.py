@@ -12,7 +12,11 @@ JOURNAL_TOPIC = "journal"
 """Wakes readers of the journal, after jobs have finished or the collector has run."""
 SUPERVISOR_TOPIC = "supervisor"
 """Wakes the supervisors of all boxes, after assignments have changed."""
+POOL_TOPIC = "pool"
+"""Wakes the pools, after messages were published for processes that they serve."""
 
+POOL = "Pool"
+"""The process whose instances carry out the units of pooled processes; no other has this name."""
 DELIVERIES = "deliveries"
 """The queue of the runs that agents send to their targets."""
 

@@ -49,6 +49,8 @@ def _is_on(is_on: bool | None) -> str:
 
 
 def _runs(process: BoxProcess, box: BoxView) -> str | None:
+    if process.is_pooled and not process.observed:
+        return "in the pool" if process.is_on else None
     states = ", ".join(
         f"{seen.state} (pid {seen.pid})" if seen.pid is not None else seen.state
         for seen in process.observed

@@ -74,6 +74,7 @@ def run_show(arguments: argparse.Namespace) -> None:
         output.print_json(facts)
         return
     facts |= {
+        "instances": "pool" if seen.is_pooled else seen.instances,
         "is_on": _on(seen.is_on),
         "next_due": output.instant(seen.next_due),
         "boxes": _boxes(seen),
@@ -86,8 +87,9 @@ def _on(is_on: bool) -> str:
 
 
 def _boxes(process: ProcessView) -> str:
+    pool = "in the pool, " if process.is_pooled else ""
     return ", ".join(
-        f"{place.box} {_on(place.is_on)} ({place.running} of {process.instances} running)"
+        f"{place.box} {_on(place.is_on)} ({pool}{place.running} of {place.wanted} running)"
         for place in process.boxes
     )
 
@@ -115,7 +117,7 @@ def _run_here(arguments: argparse.Namespace) -> int:
 
     project = prepared or compose.open_project()
     process = project.process(arguments.name)
-    if arguments.instance > process.instances:
+    if arguments.instance > max(1, process.instances):  # one of a pooled process may run by hand
         raise InvalidValue(f"{process.name} has {process.instances} instances per box")
     is_supervised = SUPERVISED in os.environ
     if arguments.dry_run:

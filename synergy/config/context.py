@@ -78,7 +78,8 @@ def managed_context_entry(**fields: Any) -> Entry:
     - `arguments={}`: passed to the worker; values or, for commands, `argument(...)`
     - `settle='5m'`: the wait after the end of a period
     - `max_active=8`: periods in progress at a time; 1 is strictly in order
-    - `instances=1`: worker processes per box
+    - `instances=1`: worker processes per box; 'pool', the default with a `command`: it has none of
+      its own, and the pool of the box carries out its units
     - `max_attempts=3`, `retry_backoff='1m'` (doubling, capped at 1 h)
     - `heartbeat_timeout='60s'`, `resubmit_after='1h'`, `life_support='48h'`
     - `timeout=None`: the longest duration of an attempt
@@ -112,9 +113,12 @@ def freerun_context_entry(**fields: Any) -> Entry:
 
     With a `trigger_frequency` ('every 60', 'at [D-]HH:MM, ...', 'cron M H DOM MON DOW', in UTC)
     it has a schedule of the same name. Optional, as for a managed process: `token`, `arguments`,
-    `environment`, `variables`, `cwd`, `user`, `stdin`, `instances`, `retry_backoff`,
-    `heartbeat_timeout`, `resubmit_after`, `life_support`, `timeout`, `is_on`, and
-    `max_attempts=1`: a failed run is not retried.
+    `environment`, `variables`, `cwd`, `user`, `stdin`, `retry_backoff`, `heartbeat_timeout`,
+    `resubmit_after`, `life_support`, `timeout`, `is_on`, and with other defaults
+
+    - `instances='pool'`: the pool of the box carries out its runs; or the number of its own workers
+    - `max_active=1`: its runs at a time on a box, in the pool
+    - `max_attempts=1`: a failed run is not retried
     """
     return Entry("freerun", fields)
 

@@ -15,6 +15,7 @@ from synergy.config.duplicates import check_duplicates
 from synergy.config.findings import Findings
 from synergy.config.older_names import NAMES
 from synergy.config.permissions import check_permissions
+from synergy.config.pool import with_pool
 from synergy.config.processes import check_classes, read_processes
 from synergy.config.programs import check_programs
 from synergy.config.project import project_folder
@@ -155,7 +156,7 @@ def read_context(
     _add(crontabs.get("schedule_context", {}), entries, "schedule", findings)
     schedules = _schedules(entries, declared, settings, findings, folder)
     sound = {name: process for name, process in declared.items() if process is not None}
-    return Deployment(sound, trees, schedules)
+    return Deployment(with_pool(sound, settings), trees, schedules)
 
 
 def _add(

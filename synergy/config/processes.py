@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from synergy.config import classes, process_fields
 from synergy.config.command_fields import command_fields
 from synergy.config.context import Entry
+from synergy.config.entry_points import pooled_class
 from synergy.config.findings import Findings
 from synergy.config.older_context import entry_fields
 from synergy.config.settings import Settings
 from synergy.errors import InvalidValue
 from synergy.model.process import (
+    POOLED,
     Blocking,
     BuiltIn,
     DaemonProcess,
+    Deployment,
     FreerunProcess,
     LateData,
     ManagedProcess,
     OnFailure,
     Process,
     StateMachine,
+    WorkingProcess,
 )
+from synergy.names import POOL
 from synergy.schedule.format.field_reader import NO_TIME, FieldReader
 from synergy.timeperiod import Qualifier, largest_grouping
 
@@ -60,10 +65,12 @@ def check_classes(processes: Mapping[str, Process], findings: Findings) -> None:
 
     The built-in classes are not imported: that would take most of the time of a start.
     """
+    pooled = Deployment(processes, {}).pooled()
     for name, process in processes.items():
         if process.classname is not None and process.classname not in list(BuiltIn):
+            is_pooled = name in pooled and pooled[name].command is None
             try:
-                classes.resolve(process.classname)
+                (pooled_class if is_pooled else classes.resolve)(process.classname)
             except InvalidValue as error:
                 findings.mistake(f"process {name}", f"classname: {error}")
 
@@ -72,28 +79,29 @@ def _common(key: str, fields: FieldReader, settings: Settings) -> dict[str, Any]
     """The fields of all processes."""
     fields.required("process_name", "present_on_boxes")
     process_fields.check_name(key, "process_name", fields)
+    if key == POOL:
+        fields.mistake("process_name", f"{POOL} is the pool of each box: choose another name")
     return {
         "name": key,
         "classname": process_fields.classname(fields),
         "token": fields.text("token", key),
         "present_on_boxes": process_fields.present_on_boxes(fields),
-        "instances": fields.integer("instances", 1, low=1, high=MOST_INSTANCES),
         "arguments": process_fields.arguments(fields),
         "is_on": process_fields.is_on(fields, settings),
     }
 
 
 def _working(
-    key: str, fields: FieldReader, settings: Settings, provided: Sequence[str], attempts: int
+    key: str, fields: FieldReader, settings: Settings, kind: type[WorkingProcess]
 ) -> dict[str, Any]:
-    """The fields of all processes with units of work.
-
-    `provided` are the placeholders of a command, `attempts` is the default of `max_attempts`.
-    """
+    """The fields of all processes with units of work; their defaults differ by kind."""
+    is_freerun = kind is FreerunProcess
+    provided, attempts = (_PROVIDED_TO_RUNS, 1) if is_freerun else (_PROVIDED, 3)
     common = _common(key, fields, settings)
     options = process_fields.option_arguments(fields)
     return {
         **common,
+        "instances": _instances(fields, POOLED if is_freerun or fields.has("command") else 1),
         "command": process_fields.command(fields, provided, common["arguments"], options),
         "option_arguments": options,
         **command_fields(fields, settings.box_id, common["present_on_boxes"]),
@@ -106,9 +114,22 @@ def _working(
     }
 
 
+def _instances(fields: FieldReader, default: int) -> int:
+    """The workers on each box, or POOLED."""
+    given = fields.get("instances")
+    if given == "pool":
+        return POOLED
+    if isinstance(given, str):
+        expected = f"'pool' or a whole number, 1 to {MOST_INSTANCES}"
+        fields.mistake("instances", f"expected {expected}, not {given!r}")
+        return default
+    return fields.integer("instances", default, low=1, high=MOST_INSTANCES)
+
+
 def _daemon(key: str, fields: FieldReader, settings: Settings) -> DaemonProcess:
     fields.required("classname")
-    process = DaemonProcess(**_common(key, fields, settings))
+    instances = fields.integer("instances", 1, low=1, high=MOST_INSTANCES)
+    process = DaemonProcess(**_common(key, fields, settings), instances=instances)
     fields.done()
     return process
 
@@ -117,16 +138,19 @@ def _freerun(key: str, fields: FieldReader, settings: Settings) -> FreerunProces
     has_trigger = fields.has("trigger_frequency")
     frequency = process_fields.trigger_frequency(fields, "") if has_trigger else None
     process = FreerunProcess(
-        **_working(key, fields, settings, _PROVIDED_TO_RUNS, 1),
+        **_working(key, fields, settings, FreerunProcess),
         trigger_frequency=frequency or None,
+        max_active=fields.integer("max_active", 1, low=1),
     )
+    if fields.has("max_active") and not process.is_pooled:
+        fields.mistake("max_active", "instances says how many runs take place at once: choose one")
     fields.done()
     return process
 
 
 def _managed(key: str, fields: FieldReader, settings: Settings) -> ManagedProcess | None:
     fields.required("time_qualifier")
-    working = _working(key, fields, settings, _PROVIDED, 3)
+    working = _working(key, fields, settings, ManagedProcess)
     qualifier = fields.choice("time_qualifier", Qualifier.DAILY)
     grouping = fields.integer("time_grouping", 1, low=1, high=largest_grouping(qualifier))
     process = ManagedProcess(

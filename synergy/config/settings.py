@@ -53,6 +53,7 @@ class Settings:
     mx_oidc_name_claim: str
     mx_oidc_role_claim: str
     mx_oidc_roles: tuple[tuple[str, str], ...]
+    pool_size: int
     demo_stream: bool
     retention: Retention
     schedules_update: str

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from synergy import clock as clocks
 from synergy.clock import Clock, SystemClock
-from synergy.config import mx, oidc, retention, stores, webhooks
+from synergy.config import mx, oidc, pool, retention, stores, webhooks
 from synergy.config.findings import Findings
 from synergy.config.settings import PREFIX, Settings
 from synergy.config.written_values import WrittenValue, written_values
@@ -33,6 +33,7 @@ Parsed = TypeVar("Parsed")
 _HOST = re.compile(r"[A-Za-z0-9:][A-Za-z0-9_.:-]*|\[[0-9A-Fa-f:.]+\]", re.ASCII)
 _PORTS = range(1, 65536)
 _IDLE = range(5, 721)  # minutes; the use of a session is noted once a minute
+_SIZES = range(pool.SMALLEST, pool.LARGEST + 1)
 _UPDATES = ("create", "sync")
 _ON_OFF = {"on": True, "off": False, True: True, False: False}
 
@@ -87,6 +88,7 @@ class _SettingsReader:
             mx_oidc_name_claim=self._text("mx_oidc_name_claim", "preferred_username"),
             mx_oidc_role_claim=self._text("mx_oidc_role_claim", "groups"),
             mx_oidc_roles=self._words("mx_oidc_roles", oidc.roles),
+            pool_size=self._number("pool_size", pool.size_of_machine(), _SIZES, "members"),
             demo_stream=self._demo_stream(),
             retention=self._retention(),
             schedules_update=self._schedules_update(),

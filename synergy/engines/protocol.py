@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -109,9 +109,18 @@ class BusEngine(Protocol):
         """What leaves the connection unprotected, for warnings; without the URL's secrets."""
         ...
 
-    def open(self, url: str, store: Store, home: Path, clock: Clock, queues: Sequence[str]) -> Bus:
+    def open(
+        self,
+        url: str,
+        store: Store,
+        home: Path,
+        clock: Clock,
+        queues: Sequence[str],
+        pooled: Collection[str] = (),
+    ) -> Bus:
         """The bus, not connected yet.
 
-        `home` is the folder that the processes of a box share; `queues` are those of all processes.
+        `home` is the folder that the processes of a box share; `queues` are those of all processes,
+        `pooled` those that the pools of the boxes take from.
         """
         ...

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,7 +38,15 @@ class RabbitEngine:
             return [f"messages and password are sent in clear text to {address.host}: use amqps://"]
         return [] if address.tls.verify else ["verify=verify_none lets any server pose as RabbitMQ"]
 
-    def open(self, url: str, store: Store, home: Path, clock: Clock, queues: Sequence[str]) -> Bus:
+    def open(
+        self,
+        url: str,
+        store: Store,
+        home: Path,
+        clock: Clock,
+        queues: Sequence[str],
+        pooled: Collection[str] = (),
+    ) -> Bus:
         from synergy.messaging.rabbitmq import RabbitBus
 
-        return RabbitBus(Address.parse(url), store, clock, queues)
+        return RabbitBus(Address.parse(url), store, clock, queues, pooled)

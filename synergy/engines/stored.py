@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,7 +30,15 @@ class StoredEngine:
     def weaknesses(self, url: str) -> list[str]:
         return []
 
-    def open(self, url: str, store: Store, home: Path, clock: Clock, queues: Sequence[str]) -> Bus:
+    def open(
+        self,
+        url: str,
+        store: Store,
+        home: Path,
+        clock: Clock,
+        queues: Sequence[str],
+        pooled: Collection[str] = (),
+    ) -> Bus:
         from synergy.messaging.stored import StoredBus
 
-        return StoredBus(store, home, clock)
+        return StoredBus(store, home, clock, pooled)

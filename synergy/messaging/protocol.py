@@ -1,7 +1,8 @@
 """The messaging contract.
 
 Delivery is at least once; the unit's row, not the message, decides. A queue belongs to
-one process and is shared by its instances: each message goes to one of them. A topic wakes all its
+one process and is shared by its instances: each message goes to one of them. The bus knows which
+queues are pooled: their messages also wake the listeners of POOL_TOPIC. A topic wakes all its
 listeners, without content, and a wake-up may be lost: listeners read the store, and at intervals
 also without being woken.
 
@@ -41,8 +42,8 @@ class Waiter(Protocol):
     def close(self) -> None: ...
 
 
-class Consumer(Waiter, Protocol):
-    """Takes messages from one queue, in one thread."""
+class Puller(Protocol):
+    """Takes messages from one queue, in one thread, and holds none between two calls."""
 
     def take(self, limit: int, batch: Batch) -> list[Delivery]:
         """At most `limit` messages, oldest first, without waiting.
@@ -50,16 +51,21 @@ class Consumer(Waiter, Protocol):
         They are gone when the batch is durable and come back if it fails. Messages that cannot
         be decoded, or are of another deployment, are put into quarantine and not returned; others
         are taken in their place.
-
-        An empty result means that none is available here. With a broker, messages may be in
-        transit: a following wait ends as soon as one is available, whether it came before or
-        after that result. `Bus.depths` returns how many wait.
         """
         ...
 
     def reject(self, delivery: Delivery, reason: str, batch: Batch) -> None:
         """Puts a message that was taken in this batch into quarantine, with the reason."""
         ...
+
+
+class Consumer(Puller, Waiter, Protocol):
+    """Takes messages from one queue, in one thread, and waits for them.
+
+    If nothing was taken, none is available here. With a broker, messages may be in transit: a
+    following wait ends as soon as one is available, whether it came before or after that.
+    `Bus.depths` returns how many wait.
+    """
 
 
 class BusView(Protocol):
@@ -105,6 +111,8 @@ class Bus(BusView, Protocol):
         ...
 
     def consumer(self, queue: str) -> Consumer: ...
+
+    def puller(self, queue: str) -> Puller: ...
 
     def notify(self, topic: str) -> None:
         """Wakes the current listeners of the topic; never blocks, never raises."""

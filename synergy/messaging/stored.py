@@ -5,15 +5,16 @@ A message is written and taken in the same batches as the states that it refers 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from pathlib import Path
 
 from synergy.clock import Clock, SystemClock
 from synergy.messaging.message import BadMessage, Message, decode, encode
-from synergy.messaging.protocol import Consumer, Delivery, Waiter
+from synergy.messaging.protocol import Consumer, Delivery, Puller, Waiter
 from synergy.messaging.quarantine import Quarantine
 from synergy.messaging.wakeups import LocalWakeups, SocketWakeups, Wakeups
+from synergy.names import POOL_TOPIC
 from synergy.storage.protocol import Batch, DeadMessage, Messages, Store
 
 
@@ -24,8 +25,15 @@ class StoredBus:
     share the object do, which fits a store in memory.
     """
 
-    def __init__(self, store: Store, home: Path | None = None, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        home: Path | None = None,
+        clock: Clock | None = None,
+        pooled: Collection[str] = (),
+    ) -> None:
         self._store = store
+        self._pooled = frozenset(pooled)
         self._quarantine = Quarantine(store, clock or SystemClock())
         self._wakeups: Wakeups = SocketWakeups(home / "bells") if home else LocalWakeups()
 
@@ -43,11 +51,14 @@ class StoredBus:
             return
         self._store.messages.put(queue, [encode(message) for message in messages])
         confirmed()
-        batch.after_commit(partial(self._wakeups.wake, _of_queue(queue)))
+        batch.after_commit(partial(self._wake, queue))
 
     def consumer(self, queue: str) -> Consumer:
         waiter = self._wakeups.waiter(_of_queue(queue))
         return StoredConsumer(queue, self._store.messages, waiter, self._quarantine)
+
+    def puller(self, queue: str) -> Puller:
+        return StoredPuller(queue, self._store.messages, self._quarantine)
 
     def notify(self, topic: str) -> None:
         self._wakeups.wake(_of_topic(topic))
@@ -68,7 +79,7 @@ class StoredBus:
         with self._store.batch() as batch:
             replayed = self._store.messages.replay(seqs)
             for queue in replayed:
-                batch.after_commit(partial(self._wakeups.wake, _of_queue(queue)))
+                batch.after_commit(partial(self._wake, queue))
         return replayed
 
     def purge(self, queue: str) -> int:
@@ -80,16 +91,18 @@ class StoredBus:
     def close(self) -> None:
         self._wakeups.close()
 
+    def _wake(self, queue: str) -> None:
+        self._wakeups.wake(_of_queue(queue))
+        if queue in self._pooled:
+            self.notify(POOL_TOPIC)
 
-class StoredConsumer:
-    """See `synergy.messaging.protocol.Consumer`."""
 
-    def __init__(
-        self, queue: str, messages: Messages, waiter: Waiter, quarantine: Quarantine
-    ) -> None:
+class StoredPuller:
+    """See `synergy.messaging.protocol.Puller`."""
+
+    def __init__(self, queue: str, messages: Messages, quarantine: Quarantine) -> None:
         self._queue = queue
         self._messages = messages
-        self._waiter = waiter
         self._quarantine = quarantine
 
     def take(self, limit: int, batch: Batch) -> list[Delivery]:
@@ -108,6 +121,16 @@ class StoredConsumer:
 
     def reject(self, delivery: Delivery, reason: str, batch: Batch) -> None:
         self._quarantine.put(self._queue, delivery.body, reason)
+
+
+class StoredConsumer(StoredPuller):
+    """See `synergy.messaging.protocol.Consumer`."""
+
+    def __init__(
+        self, queue: str, messages: Messages, waiter: Waiter, quarantine: Quarantine
+    ) -> None:
+        super().__init__(queue, messages, quarantine)
+        self._waiter = waiter
 
     def wait(self, timeout: float) -> bool:
         return self._waiter.wait(timeout)

@@ -13,6 +13,9 @@ from enum import Enum, StrEnum
 from synergy.errors import NotFound
 from synergy.timeperiod import Qualifier
 
+POOLED = 0
+"""The number of `instances` of a process that the pool of each box serves."""
+
 _INSTANT = timedelta(microseconds=1)
 
 
@@ -21,6 +24,7 @@ class BuiltIn(StrEnum):
 
     AGENT = "synergy.agent.agent.Agent.start"
     MX = "synergy.mx.server.MX.start"
+    POOL = "synergy.worker.pool.Pool.start"
     SCHEDULER = "synergy.scheduler.scheduler.Scheduler.start"
 
 
@@ -89,7 +93,8 @@ class WorkingProcess(Process):
     the usual ones, `variables` sets some. It runs in `cwd` (None: the folder of the project), as
     `user` (None: the worker's), and reads `stdin` (None: nothing). `timeout` is how long an attempt
     may take, None for no limit. A unit is given up when it is not done within `life_support` after
-    its first claim.
+    its first claim. With POOLED `instances` it has no worker of its own: the pool of each box
+    carries out its units, at most `max_active` at a time.
     """
 
     command: tuple[str, ...] | None = None
@@ -105,6 +110,12 @@ class WorkingProcess(Process):
     resubmit_after: float = 3600.0
     life_support: float = 48 * 3600.0
     timeout: float | None = None
+    max_active: int = 1
+
+    @property
+    def is_pooled(self) -> bool:
+        """Whether the pool of the box carries out its units."""
+        return self.instances == POOLED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,6 +203,14 @@ class Deployment:
 
     def freerun(self) -> dict[str, FreerunProcess]:
         return {name: p for name, p in self.processes.items() if isinstance(p, FreerunProcess)}
+
+    def pooled(self) -> dict[str, WorkingProcess]:
+        """The processes that the pools of their boxes serve."""
+        return {
+            name: process
+            for name, process in self.processes.items()
+            if isinstance(process, WorkingProcess) and process.is_pooled
+        }
 
     def agents(self) -> list[Process]:
         """The processes that decide about schedules and deliver their runs."""

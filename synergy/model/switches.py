@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 
-from synergy.model.process import DaemonProcess, Process
+from synergy.model.box import Assignment
+from synergy.model.process import DaemonProcess, Deployment, Process
 from synergy.model.process_control import ProcessControl
 
 
@@ -32,3 +33,18 @@ def shall_run(process: Process, box: str, control: ProcessControl | None) -> boo
     """
     is_off = isinstance(process, DaemonProcess) and not is_switched_on(process, control)
     return belongs(process, box) and not is_off
+
+
+def running_on(
+    deployment: Deployment,
+    box: str,
+    assignments: Sequence[Assignment],
+    controls: Mapping[str, ProcessControl],
+) -> list[str]:
+    """The processes that are to run on a box: assigned by the context and switched on for it."""
+    on_here = {a.process for a in assignments if a.box == box and a.is_on}
+    return [
+        name
+        for name, process in deployment.processes.items()
+        if name in on_here and shall_run(process, box, controls.get(name))
+    ]

@@ -283,7 +283,7 @@ class Reads:
 
     def boxes(self) -> list[BoxView]:
         """All boxes that ever reported or have an assignment."""
-        return box_views(self._store, self._clock.now())
+        return box_views(self._store, self._deployment, self._clock.now())
 
     def unserved(self) -> list[Unserved]:
         """The processes with units that no worker has taken for too long."""

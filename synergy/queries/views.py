@@ -35,11 +35,16 @@ def shown_word(state: str, cause: str | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """A box that a process is assigned to; `running` counts the instances seen running there."""
+    """A box that a process is assigned to.
+
+    `running` counts the instances seen running there, `wanted` those that shall run while the
+    process is on; of a process that the pool serves, they are the members of the pool.
+    """
 
     box: str
     is_on: bool
     running: int
+    wanted: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +55,7 @@ class ProcessView:
     processes. `trigger` and `next_due` are None for daemons, and for free-run processes that only
     run on request; `next_due` is also None while the process is switched off or its schedule is
     disabled. `waiting` are messages in its queue, `units` its unfinished units by state.
+    `instances` are its own processes on each box: 0 if it `is_pooled`, served by the pool.
     """
 
     name: str
@@ -62,6 +68,7 @@ class ProcessView:
     queue: str
     waiting: int
     instances: int
+    is_pooled: bool
     boxes: tuple[Placement, ...]
     units: Mapping[str, int]
 
@@ -178,6 +185,8 @@ class CollectorView:
 class BoxProcess:
     """A process on a box; `is_on` is None if it is not assigned to the box.
 
+    If it `is_pooled`, the pool of the box serves it, and none of its own is observed.
+
     `memory` has the resident bytes of each of `observed` at the last report, None for those that
     did not run.
     """
@@ -186,6 +195,7 @@ class BoxProcess:
     is_on: bool | None
     observed: tuple[ObservedProcess, ...]
     memory: tuple[int | None, ...] = ()
+    is_pooled: bool = False
 
 
 @dataclass(frozen=True, slots=True)

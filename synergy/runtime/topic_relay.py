@@ -16,17 +16,25 @@ LONGEST_WAIT_SECONDS = 600.0
 class TopicRelay(Service):
     """Calls `noticed` for the notices of a topic, and once when it begins to listen.
 
-    Notices within `pause` seconds after a call share the next call.
+    Notices within `pause` seconds after a call share the next call. With `longest`, it is also
+    called after so many seconds without a notice, in case one was lost.
     """
 
     def __init__(
-        self, bus: Bus, clock: Clock, topic: str, noticed: Callable[[], object], pause: float = 0.0
+        self,
+        bus: Bus,
+        clock: Clock,
+        topic: str,
+        noticed: Callable[[], object],
+        pause: float = 0.0,
+        longest: float | None = None,
     ) -> None:
         super().__init__(f"{topic} notices", clock, RetryRule("relay.waits", "relay.failed"))
         self._bus = bus
         self._topic = topic
         self._noticed = noticed
         self._pause = pause
+        self._longest = longest
         self._listener: Waiter | None = None
         self._is_due = True
 
@@ -38,8 +46,8 @@ class TopicRelay(Service):
         if self._is_due:
             self._noticed()
             self._stop.wait(self._pause)
-        return LONGEST_WAIT_SECONDS
+        return self._longest or LONGEST_WAIT_SECONDS
 
     def wait(self, seconds: float) -> None:
         assert self._listener is not None  # run_once opened it
-        self._is_due = self._listener.wait(seconds)
+        self._is_due = self._listener.wait(seconds) or self._longest is not None

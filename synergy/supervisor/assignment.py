@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from synergy.model.box import Assignment
 from synergy.model.process import Deployment
 from synergy.model.process_control import ProcessControl
-from synergy.model.switches import belongs, shall_run
+from synergy.model.switches import belongs, running_on
 from synergy.supervisor.states import Slot
 
 
@@ -28,13 +28,7 @@ def desired(
     controls: Mapping[str, ProcessControl],
 ) -> frozenset[Slot]:
     """The slots that are to run: assigned by the context and switched on for the box."""
-    on_here = {a.process for a in assignments if a.box == box and a.is_on}
-    names = [
-        name
-        for name, process in deployment.processes.items()
-        if name in on_here and shall_run(process, box, controls.get(name))
-    ]
-    return _slots(deployment, names)
+    return _slots(deployment, running_on(deployment, box, assignments, controls))
 
 
 def _slots(deployment: Deployment, names: Sequence[str]) -> frozenset[Slot]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from synergy.runtime import abandoned_work
+from synergy.runtime import abandoned_work, retirement
 from synergy.supervisor.states import Slot, SlotState, SlotStatus
 
 
@@ -87,8 +87,13 @@ def restart_delay(failures: int, timing: Timing) -> float:
 def failures_after_death(
     status: SlotStatus, now: float, timing: Timing, code: int | None = None
 ) -> int:
-    """Deaths in a row, including the present one; `code` is the exit code, if known."""
+    """Deaths in a row, including the present one; `code` is the exit code, if known.
+
+    0 after the end of a process that has grown (see `retirement`), which was no death.
+    """
     lived = now - status.born
+    if code == retirement.EXIT_CODE and lived >= retirement.LEAST_SECONDS:
+        return 0
     is_on_purpose = code == abandoned_work.EXIT_CODE and lived >= abandoned_work.GRACE_SECONDS
     return 1 if is_on_purpose or lived >= timing.healthy_after else status.failures + 1
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from synergy.model.box import ObservedProcess
-from synergy.runtime import abandoned_work
+from synergy.runtime import abandoned_work, retirement
 from synergy.runtime.identity import boot_id
 from synergy.runtime.stop import FINISH
 from synergy.supervisor import assignment
@@ -203,6 +203,10 @@ class ProcessSlots:
 
     def _died(self, slot: Slot) -> None:
         code = self._release(slot)
+        if code == retirement.EXIT_CODE:
+            self._log(slot, logging.INFO, "replaced", "has grown, and is replaced")
+            self._failed(slot, code)
+            return
         why = ": its work on a lost unit did not return" if code == abandoned_work.EXIT_CODE else ""
         self._log(slot, logging.WARNING, "died", "died, exit code %s%s", code, why)
         self._failed(slot, code)

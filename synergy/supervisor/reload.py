@@ -1,8 +1,9 @@
 """Takes over a changed context while the supervisor runs: what changes, and in which order. Pure.
 
 A process whose entry changed ends and starts again; workers finish the unit that they have begun
-first. Schedulers, MX and agents hold the whole context, so they are restarted too, one after the
-other. Everything else keeps running: a worker needs nothing but its own entry.
+first. A changed entry of a pooled process restarts the members of the pool. Schedulers, MX and
+agents hold the whole context, so they are restarted too, one after the other. Everything else keeps
+running: a worker needs nothing but its own entry.
 """
 
 from __future__ import annotations
@@ -12,11 +13,15 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
 
 from synergy.model.process import BuiltIn, Deployment, Process, WorkingProcess
+from synergy.names import POOL
 from synergy.supervisor.assignment import belonging
 from synergy.supervisor.states import Slot, SlotState, SlotStatus
 
 PLACEMENT = frozenset({"instances", "is_on", "present_on_boxes", "token"})
 """The fields that say where a process runs and how it is shown: it keeps running if they change."""
+
+SHOWN = frozenset({"is_on", "token"})
+"""The fields of a pooled process that its workers do not use."""
 
 IN_TURN = (BuiltIn.SCHEDULER, BuiltIn.MX, BuiltIn.AGENT)
 """The services that hold the whole context, in the order in which they are restarted."""
@@ -79,7 +84,7 @@ def compare(old: Deployment, new: Deployment, box: str) -> Changes:
                 if old.schedules[name] != new.schedules[name]
             )
         ),
-        restarted=tuple(sorted(here & (stale | _services(old, new)))),
+        restarted=tuple(sorted(here & (stale | _services(old, new) | _pool(old, new)))),
     )
 
 
@@ -88,7 +93,7 @@ def ending(old: Deployment, new: Deployment, box: str) -> Ending:
     before, after = belonging(old, box), belonging(new, box)
     restarted, services = compare(old, new, box).restarted, _services(old, new)
     gone = {slot for slot in before if slot not in after or slot.process in restarted}
-    working = {slot for slot in gone if isinstance(old.processes[slot.process], WorkingProcess)}
+    working = {slot for slot in gone if _has_units(old.processes[slot.process])}
     in_turn = {slot for slot in gone - working if slot in after and slot.process in services}
     return Ending(
         frozenset(working), frozenset(gone - working - in_turn), _by_turn(in_turn, new.processes)
@@ -98,7 +103,7 @@ def ending(old: Deployment, new: Deployment, box: str) -> Ending:
 def restarting(deployment: Deployment, slots: Collection[Slot]) -> Ending:
     """These slots, which are to end and to start again."""
     processes = deployment.processes
-    working = {slot for slot in slots if isinstance(processes[slot.process], WorkingProcess)}
+    working = {slot for slot in slots if _has_units(processes[slot.process])}
     in_turn = {slot for slot in slots if processes[slot.process].classname in IN_TURN}
     return Ending(
         frozenset(working), frozenset(set(slots) - working - in_turn), _by_turn(in_turn, processes)
@@ -136,6 +141,18 @@ def _services(old: Deployment, new: Deployment) -> set[str]:
     else:
         kinds = {BuiltIn.AGENT} if old.schedules != new.schedules else set()
     return {name for name, process in new.processes.items() if process.classname in kinds}
+
+
+def _pool(old: Deployment, new: Deployment) -> set[str]:
+    """The pool, if what it serves changed: its members hold the entries of all pooled processes."""
+    before, after = old.pooled(), new.pooled()
+    changed = any(set(names) - SHOWN for names in _changed(before, after).values())
+    return {POOL} if changed or before.keys() != after.keys() else set()
+
+
+def _has_units(process: Process) -> bool:
+    """Whether it may have begun a unit, which it is to finish."""
+    return isinstance(process, WorkingProcess) or process.classname == BuiltIn.POOL
 
 
 def _turn(process: Process) -> int:

@@ -290,5 +290,10 @@ def _log_conclusion(unit: UnitOfWork, conclusion: Conclusion, *, is_refused: boo
         unit.timeperiod,
         word,
         why,
-        extra={"event": f"unit.{word}", "unit": unit.id, "timeperiod": unit.timeperiod},
+        extra={
+            "event": f"unit.{word}",
+            "process_name": unit.process,
+            "unit": unit.id,
+            "timeperiod": unit.timeperiod,
+        },
     )

@@ -30,7 +30,6 @@ from synergy.worker.watchdog import Watchdog
 
 STEP_SECONDS = 1.0
 LAST_WORK_SECONDS = 5.0  # the time in which work may return after the process was asked to stop
-IDLE_SECONDS = 3600.0
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +38,7 @@ End = Callable[[int], object]
 
 
 class Heartbeat(Service):
-    """A service that is idle between groups of units, and a context manager around each group.
+    """A service without a thread between groups of units, and a context manager around each group.
 
     While the store is unavailable, the work and the steps go on at the same intervals; whether the
     claim still holds is checked when the unit concludes.
@@ -58,7 +57,6 @@ class Heartbeat(Service):
         self._timeout = process.timeout
         longest = min(process.heartbeat_timeout, process.timeout or process.heartbeat_timeout)
         self._watchdog = Watchdog(longest + abandoned_work.GRACE_SECONDS)
-        self._is_resting = False
         self._group = 0  # the number of the current group; 0 between groups
         self._groups = 0
         self._seen = 0  # the group of the last step
@@ -69,8 +67,7 @@ class Heartbeat(Service):
         self._watchdog.arm()
         self._groups += 1
         self._group = self._groups
-        if self._is_resting:
-            self.wake()
+        self.start()
 
     def __exit__(
         self,
@@ -86,12 +83,10 @@ class Heartbeat(Service):
         self._watchdog.close()
         return has_ended
 
-    def run_once(self, now: datetime) -> float:
-        """Does one step for the current group, if there is one."""
-        self._is_resting = True  # set first: a group that begins after the check wakes this thread
+    def run_once(self, now: datetime) -> float | None:
+        """Does one step for the current group; without one, the thread ends until the next."""
         if (group := self._group) == 0:
-            return IDLE_SECONDS
-        self._is_resting = False
+            return None
         self._watchdog.renew()
         at = self._clock.monotonic()
         if group != self._seen:

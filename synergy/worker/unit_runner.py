@@ -16,7 +16,7 @@ from contextlib import suppress
 from synergy.errors import LostAttempt, MessagingUnavailable, StorageUnavailable
 from synergy.lifecycle.state_changes import conclude
 from synergy.messaging.message import UnitMessage
-from synergy.messaging.protocol import Consumer, Delivery
+from synergy.messaging.protocol import Delivery, Puller
 from synergy.model import journal
 from synergy.model.journal_event import JournalEvent
 from synergy.model.process import FreerunProcess, ManagedProcess, WorkingProcess
@@ -75,7 +75,6 @@ class UnitRunner:
         self._records = WorkLog(workplace.clock)
         self._claims = ClaimedUnits(workplace, self._records)
         self._heartbeat = Heartbeat(workplace, self._claims, end)
-        self._heartbeat.start()
         self._runs: dict[str, Run] = {}  # the runs of the claimed units, by id
         self._group = 1
         # A worker's death is a failure of all its claims. If one failure is enough to fail a
@@ -84,16 +83,21 @@ class UnitRunner:
         self._largest = 1 if is_last else LARGEST_GROUP
         self._unanswered: list[Hint] = []  # claims whose answer has not arrived
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether it holds no unit, and nothing remains to be written."""
+        return self._claims.is_empty and not self._unanswered
+
     def close(self) -> None:
         self._heartbeat.stop()
         self._records.close()
 
-    def round(self, consumer: Consumer) -> bool:
+    def round(self, puller: Puller) -> bool:
         """Claims a group of units and carries it out; returns False if the queue was empty.
 
         Claims and conclusions that remain from a store failure come before new claims.
         """
-        if self._claims.is_empty and not self._take(consumer):
+        if self._claims.is_empty and not self._take(puller):
             return False
         clock = self._workplace.clock
         began = clock.monotonic()
@@ -106,13 +110,13 @@ class UnitRunner:
         self._group = min(self._group * 2, self._largest) if short else max(self._group // 2, 1)
         return True
 
-    def _take(self, consumer: Consumer) -> bool:
+    def _take(self, puller: Puller) -> bool:
         if self._unanswered and self._take_claimed():
             return True
         store = self._workplace.store
         with store.batch() as batch:
-            deliveries = consumer.take(self._group, batch)
-            self._unanswered = list(_hints(consumer, deliveries, batch))
+            deliveries = puller.take(self._group, batch)
+            self._unanswered = list(_hints(puller, deliveries, batch))
             now = self._workplace.clock.now()
             owner = self._workplace.owner
             claims = store.units.claim(self._unanswered, owner, now) if self._unanswered else []
@@ -165,16 +169,21 @@ class UnitRunner:
     def _failed(self, unit: UnitOfWork, error: BaseException) -> Conclusion:
         reason = storable(mask(f"{type(error).__name__}: {error}")[:4000])
         self._records.failure(unit, error)
-        extra = {"event": JournalEvent.UNIT_INVALID, "timeperiod": unit.timeperiod, "unit": unit.id}
+        extra = {
+            "event": JournalEvent.UNIT_INVALID,
+            "process_name": unit.process,
+            "timeperiod": unit.timeperiod,
+            "unit": unit.id,
+        }
         log.warning("Unit %s failed: %s", unit.id, reason, extra=extra)
         return self._claims.failure(unit, reason)
 
 
-def _hints(consumer: Consumer, deliveries: Sequence[Delivery], batch: Batch) -> Iterator[Hint]:
+def _hints(puller: Puller, deliveries: Sequence[Delivery], batch: Batch) -> Iterator[Hint]:
     """The hints in messages about units; other messages are put into quarantine."""
     for delivery in deliveries:
         match delivery.message:
             case UnitMessage(unit, attempt):
                 yield Hint(unit, attempt)
             case _:
-                consumer.reject(delivery, "expected a unit", batch)
+                puller.reject(delivery, "expected a unit", batch)

@@ -33,19 +33,16 @@ class WorkLog(logging.Handler):
         self._unit: UnitOfWork | None = None
         self._count = 0
         self._lines: dict[str, list[LogLine]] = {}
-        logging.getLogger().addHandler(self)
-
-    def close(self) -> None:
-        logging.getLogger().removeHandler(self)
-        super().close()
 
     @contextmanager
     def of(self, unit: UnitOfWork) -> Iterator[None]:
         """Records the lines that are logged within the block for `unit`."""
         self._unit, self._count = unit, 0
+        logging.getLogger().addHandler(self)
         try:
             yield
         finally:
+            logging.getLogger().removeHandler(self)
             self._unit = None
 
     def emit(self, record: logging.LogRecord) -> None:

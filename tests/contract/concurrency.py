@@ -40,12 +40,12 @@ def open_store(address: str) -> Store:
     raise AssertionError(f"an unknown engine: {engine}")
 
 
-def open_bus(place: str, store: Store) -> Bus:
+def open_bus(place: str, store: Store, pooled: Sequence[str] = ()) -> Bus:
     """Opens the bus at an address, which is `stored:<home>` or a URL."""
     engine, _, home = place.partition(":")
     if engine == "stored":
-        return StoredBus(store, Path(home) if home else None)
-    return RabbitBus(Address.parse(place), store)
+        return StoredBus(store, Path(home) if home else None, pooled=pooled)
+    return RabbitBus(Address.parse(place), store, pooled=pooled)
 
 
 def in_threads(count: int, act: Callable[[int], Any]) -> list[Any]:

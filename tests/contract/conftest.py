@@ -127,8 +127,8 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 @pytest.fixture
 def bus(store: Store, place: str) -> Iterator[Bus]:
     """A bus of every engine; over a store in memory, wake-ups reach only this process."""
-    with closing(open_bus(place, store)) as bus:
-        bus.declare(["q", "other"])
+    with closing(open_bus(place, store, ["pooled"])) as bus:
+        bus.declare(["q", "other", "pooled"])
         yield bus
 
 

@@ -188,3 +188,12 @@ def test_unfinished_units_come_oldest_first_and_are_counted(store: Store) -> Non
         ("SiteHourly", UnitState.REQUESTED): 2,
         ("SiteHourly", UnitState.IN_PROGRESS): 1,
     }
+
+
+def test_the_processes_with_requested_units_are_found(store: Store) -> None:
+    assert store.units.requested() == set()
+    hour, day = a_unit(), a_unit("ClientHourly")
+    store.units.create([hour, day], "scheduler")
+    assert store.units.requested() == {"SiteHourly", "ClientHourly"}
+    claimed(store, hour)
+    assert store.units.requested() == {"ClientHourly"}

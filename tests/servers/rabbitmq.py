@@ -199,7 +199,7 @@ def _empty(url: str) -> None:
     """Deletes the queues and exchanges that tests declare."""
     with contextlib.closing(connect(url)) as connection:
         channel = connection.channel()
-        for queue in ("q", "ping", "pong", "other"):
+        for queue in ("q", "ping", "pong", "other", "pooled", "undeclared"):
             channel.queue_delete(f"synergy.{queue}")
         for exchange in ("synergy.work", "synergy.bells"):
             channel.exchange_delete(exchange)

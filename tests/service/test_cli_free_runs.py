@@ -35,6 +35,7 @@ def test_processes_are_listed_with_their_kind(commands, system):
     assert {name: p["kind"] for name, p in shown.items()} == {
         "Scheduler": "daemon", "Agent": "daemon", "Once": "freerun", "Twice": "freerun",
         "Program": "freerun", "Ticking": "freerun",
+        "Pool": "daemon",
     }  # fmt: skip
     one = commands.json("process", "show", "Program")
     assert (one["kind"], one["waiting"], one["units"]) == ("freerun", 1, {"requested": 1})

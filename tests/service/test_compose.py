@@ -105,7 +105,7 @@ def test_mistakes_of_settings_and_context_are_reported_together(path: Path) -> N
 
 def test_classes_are_imported_only_when_asked_for(path: Path) -> None:
     (path / "context.py").write_text(CONTEXT.replace("service.composed", "service.nothing"))
-    assert len(compose.open_project(path, ENVIRON).deployment.processes) == 4
+    assert len(compose.open_project(path, ENVIRON).deployment.processes) == 5
     with pytest.raises(ConfigurationError):
         compose.open_project(path, ENVIRON, imports=True)
 
@@ -117,7 +117,7 @@ def test_an_unknown_process_comes_with_the_nearest_name(project: compose.Project
 
 def test_the_agents_queue_is_made_with_those_of_processes(project: compose.Project) -> None:
     """`store init` makes it, because the rights of an agent may not suffice."""
-    names = {"Visitor", "Patient", "Failing", "Program"}
+    names = {"Visitor", "Patient", "Failing", "Program", "Pool"}
     assert set(project.queues) == {DELIVERIES} | names
 
 

@@ -9,7 +9,9 @@ from typing import Any
 from prometheus_client import generate_latest
 
 from synergy.model.box import SILENT_AFTER, ObservedProcess
+from synergy.model.process import POOLED
 from synergy.model.unit_of_work import Hint, UnitChange, UnitOfWork, UnitState
+from synergy.names import POOL
 from synergy.queries.health.findings import Trouble
 from synergy.queries.health.staffing import LIMIT, Unserved, unserved
 from synergy.queries.metrics.deployment import DeploymentMetrics
@@ -253,3 +255,36 @@ def test_runs_that_wait_for_a_process_that_is_gone_are_reported(agents):
     reads = Reads(agents.store, agents.bus, agents.deployment, agents.clock)
     (finding,) = [one for one in reads.verdict().findings if one.kind is Trouble.NOT_SERVED]
     assert finding.text.endswith("of Report: context.py has no such process any more")
+
+
+def pooled(system: SchedulerHarness, *states: str) -> None:
+    """Reports members of the pool, and that the process is assigned to the box."""
+    observed = [ObservedProcess("box", POOL, n, state) for n, state in enumerate(states, 1)]
+    system.store.boxes.assign("box", ["Hour", POOL])
+    system.store.boxes.report("box", observed, system.clock.now())
+
+
+def test_a_pooled_process_is_served_by_the_running_members_of_a_box_that_has_it():
+    system = a_system(instances=POOLED, max_active=2)
+    system.clock.advance(LIMIT.total_seconds())
+    pooled(system, "running", "running", "running")
+    assert look(system) == []
+    system.store.boxes.switch("box", "Hour", False, "a test", system.clock.now())
+    assert look(system)[0].reason.endswith("switched off on box")
+
+
+def test_a_pooled_process_without_running_members_has_no_worker():
+    system = a_system(instances=POOLED)
+    system.clock.advance(LIMIT.total_seconds())
+    pooled(system, "backoff", "backoff")
+    assert look(system)[0].reason.endswith("the pool is backoff on box")
+
+
+def test_the_members_that_a_pooled_process_may_have_can_all_be_busy():
+    system = a_system(instances=POOLED, max_active=2)
+    pooled(system, "running", "running")
+    claim(system, FIRST)
+    system.clock.advance(3600.0)
+    pooled(system, "running", "running")
+    [found] = look(system)
+    assert "the only worker of Hour is busy with" in found.reason

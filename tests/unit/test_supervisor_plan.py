@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from synergy.model.box import Assignment
 from synergy.model.process import DaemonProcess, Deployment, FreerunProcess, ManagedProcess, Process
 from synergy.model.process_control import ProcessControl
-from synergy.runtime import abandoned_work
+from synergy.runtime import abandoned_work, retirement
 from synergy.supervisor.assignment import assigned, belonging, desired
 from synergy.supervisor.plan import (
     Action,
@@ -122,6 +122,15 @@ def test_a_deliberate_exit_after_the_grace_time_resets_the_count_of_failures():
     assert failures_after_death(status, after_grace, TIMING, on_purpose) == 1
     assert failures_after_death(status, 1009.0, TIMING, on_purpose) == 8  # too early for it
     assert failures_after_death(status, 1030.0, TIMING, 1) == 8
+
+
+def test_the_end_of_a_process_that_has_grown_is_no_death():
+    status = a_status(S.RUNNING, failures=3, born=1000.0)
+    lived = 1000.0 + retirement.LEAST_SECONDS
+
+    assert failures_after_death(status, lived, TIMING, retirement.EXIT_CODE) == 0
+    assert restart_delay(0, TIMING) == 0
+    assert failures_after_death(status, lived - 1.0, TIMING, retirement.EXIT_CODE) == 4
 
 
 @given(

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from synergy.model.process import (
+    POOLED,
     BuiltIn,
     DaemonProcess,
     Deployment,
@@ -16,7 +17,9 @@ from synergy.model.process import (
     Process,
     Tree,
 )
-from synergy.supervisor.reload import Rollout, compare, ending
+from synergy.names import POOL
+from synergy.supervisor.assignment import belonging
+from synergy.supervisor.reload import Rollout, compare, ending, restarting
 from synergy.supervisor.states import Slot, SlotState, SlotStatus
 
 BOX = "dev"
@@ -117,6 +120,57 @@ def test_processes_of_other_boxes_are_not_restarted_here() -> None:
     old, new = with_changed("Work", **far), with_changed("Work", **far, timeout=1.0)
     assert compare(old, new, BOX).changed == {"Work": ("timeout",)}
     assert ending(old, new, BOX).finishing == frozenset()
+
+
+def pooled(**fields: Any) -> Deployment:
+    """A deployment whose worker is served by a pool of two."""
+    entries = {"instances": POOLED, **fields}
+    worker = replace(OLD.processes["Work"], **entries)
+    pool = DaemonProcess(
+        name=POOL, classname=BuiltIn.POOL, token="", present_on_boxes=(".*",), instances=2
+    )
+    return a_deployment(*(*ALL, worker, pool) if worker.instances == POOLED else (*ALL, worker))
+
+
+MEMBERS = {Slot(POOL, 1), Slot(POOL, 2)}
+
+
+@pytest.mark.parametrize(
+    ("after", "restarted"),
+    [
+        ({"timeout": 1.0}, {POOL}),
+        ({"command": ("b",)}, {POOL}),
+        ({"max_active": 3}, {POOL}),
+        ({"present_on_boxes": ("x",)}, {POOL}),
+        ({"is_on": False}, set()),
+        ({"token": "w"}, set()),
+    ],
+)
+def test_a_changed_entry_of_a_pooled_process_replaces_the_members(
+    after: dict[str, Any], restarted: set[str]
+) -> None:
+    old, new = pooled(), pooled(**after)
+    assert set(compare(old, new, BOX).restarted) - SERVICES.keys() == restarted
+    assert ending(old, new, BOX).finishing == (MEMBERS if restarted else set())
+
+
+def test_a_process_that_enters_the_pool_replaces_the_members() -> None:
+    old = a_deployment(*without("WorkB", pooled()).processes.values())
+    more = replace(OLD.processes["WorkB"], instances=POOLED)
+    new = a_deployment(*(*pooled().processes.values(), more))
+    assert POOL in compare(old, new, BOX).restarted
+
+
+def test_a_process_that_leaves_the_pool_gets_a_worker_and_the_last_one_ends_the_pool() -> None:
+    old, new = pooled(), pooled(instances=1)
+    found = ending(old, new, BOX)
+    assert found.finishing == MEMBERS
+    assert Slot("Work", 1) in belonging(new, BOX)
+    assert not MEMBERS & belonging(new, BOX)
+
+
+def test_members_of_the_pool_may_finish_when_a_reload_is_resumed() -> None:
+    assert restarting(pooled(), MEMBERS).finishing == MEMBERS
 
 
 # The order

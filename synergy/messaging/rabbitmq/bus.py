@@ -17,7 +17,7 @@ import asyncio
 import secrets
 import threading
 from collections import Counter
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
@@ -27,18 +27,20 @@ from synergy.clock import Clock, SystemClock
 from synergy.errors import ConfigurationError, MessagingUnavailable, StorageUnavailable
 from synergy.messaging.amqp import Address
 from synergy.messaging.message import Message, encode
-from synergy.messaging.protocol import Consumer, Waiter
+from synergy.messaging.protocol import Consumer, Puller, Waiter
 from synergy.messaging.quarantine import Quarantine
 from synergy.messaging.rabbitmq import topology
-from synergy.messaging.rabbitmq.consumer import RabbitConsumer
+from synergy.messaging.rabbitmq.consumer import RabbitConsumer, RabbitPuller
 from synergy.messaging.rabbitmq.faults import Fault
 from synergy.messaging.rabbitmq.loop import IoThread
+from synergy.messaging.rabbitmq.pulling import PulledMessages
 from synergy.messaging.rabbitmq.receiver import Receiver
 from synergy.messaging.rabbitmq.sender import Outgoing, Sender, Unsent
-from synergy.messaging.rabbitmq.subscription import Subscription
+from synergy.messaging.rabbitmq.subscription import Received, Subscription
 from synergy.messaging.rabbitmq.topic_listener import TopicListener, key_of
 from synergy.messaging.rabbitmq.wire import parameters
 from synergy.messaging.wakeups import LocalWakeups
+from synergy.names import POOL_TOPIC
 from synergy.storage.protocol import Batch, DeadMessage, Store
 
 DEPLOYMENT = "deployment"  # the fact that holds the id of this deployment
@@ -54,7 +56,12 @@ class RabbitBus:
     """See `synergy.messaging.protocol.Bus`."""
 
     def __init__(
-        self, address: Address, store: Store, clock: Clock | None = None, queues: Sequence[str] = ()
+        self,
+        address: Address,
+        store: Store,
+        clock: Clock | None = None,
+        queues: Sequence[str] = (),
+        pooled: Collection[str] = (),
     ) -> None:
         """Does not connect yet. `depths` counts `queues`, and those that are used later.
 
@@ -66,6 +73,7 @@ class RabbitBus:
         self._store = store
         self._quarantine = Quarantine(store, clock or SystemClock())
         self._queues = dict.fromkeys(queues)
+        self._pooled = frozenset(pooled)
         self._io = IoThread()
         self._wakeups = LocalWakeups()
         self._sender = Sender(settings, address, name)
@@ -106,6 +114,11 @@ class RabbitBus:
             self._await(self._receiver.subscribe(subscription))
         detach = partial(self._unsubscribe, subscription)
         return RabbitConsumer(subscription, waiter, self._quarantine, self._deployment, detach)
+
+    def puller(self, queue: str) -> Puller:
+        self._queues[queue] = None
+        pulled = PulledMessages(queue, self._pull, self._io.post)
+        return RabbitPuller(pulled, self._quarantine, self._deployment)
 
     def notify(self, topic: str) -> None:
         """Wakes the listeners of this process at once, and those of others through the broker."""
@@ -189,7 +202,14 @@ class RabbitBus:
 
     def _send(self, outgoing: Sequence[Outgoing]) -> None:
         if outgoing:
-            self._await(self._sender.send(outgoing, self._deployment()), SEND_SECONDS)
+            try:
+                self._await(self._sender.send(outgoing, self._deployment()), SEND_SECONDS)
+            finally:  # some of them may have arrived
+                if any(queue in self._pooled for queue, _ in outgoing):
+                    self.notify(POOL_TOPIC)
+
+    def _pull(self, queue: str, limit: int) -> list[Received]:
+        return self._await(self._receiver.pull(queue, limit))
 
     def _confirm(self, acts: Sequence[Callable[[], object]]) -> None:
         """Calls the callbacks; their writes may fail, because they only save the collector work."""

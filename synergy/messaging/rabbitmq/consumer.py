@@ -8,37 +8,34 @@ from functools import partial
 from synergy.messaging.message import BadMessage, Message, decode
 from synergy.messaging.protocol import Delivery, Waiter
 from synergy.messaging.quarantine import Quarantine
+from synergy.messaging.rabbitmq.pulling import PulledMessages
 from synergy.messaging.rabbitmq.subscription import Received, Subscription
 from synergy.storage.protocol import Batch
 
 
-class RabbitConsumer:
-    """See `synergy.messaging.protocol.Consumer`."""
+class RabbitPuller:
+    """See `synergy.messaging.protocol.Puller`."""
 
     def __init__(
         self,
-        subscription: Subscription,
-        waiter: Waiter,
+        received: PulledMessages | Subscription,
         quarantine: Quarantine,
         deployment: Callable[[], str],
-        detach: Callable[[], None],
     ) -> None:
-        """`deployment` returns the expected sender; `detach` returns messages not taken."""
-        self._subscription = subscription
-        self._waiter = waiter
+        """`deployment` returns the expected sender."""
+        self._received = received
         self._quarantine = quarantine
         self._deployment = deployment
-        self._detach = detach
 
     def take(self, limit: int, batch: Batch) -> list[Delivery]:
         """Takes messages, acknowledged when the batch is durable, requeued if it fails."""
         deliveries: list[Delivery] = []
         while (missing := limit - len(deliveries)) > 0:
-            found = self._subscription.take(missing)
+            found = self._received.take(missing)
             if not found:
                 break
-            batch.after_commit(partial(self._subscription.acknowledge, found))
-            batch.after_failure(partial(self._subscription.requeue, found))
+            batch.after_commit(partial(self._received.acknowledge, found))
+            batch.after_failure(partial(self._received.requeue, found))
             for received in found:
                 try:
                     deliveries.append(Delivery(self._decoded(received), received.body))
@@ -48,16 +45,6 @@ class RabbitConsumer:
 
     def reject(self, delivery: Delivery, reason: str, batch: Batch) -> None:
         self._put_aside(delivery.body, reason)
-
-    def wait(self, timeout: float) -> bool:
-        return self._subscription.await_any(partial(self._waiter.wait, timeout))
-
-    def interrupt(self) -> None:
-        self._waiter.interrupt()
-
-    def close(self) -> None:
-        self._detach()
-        self._waiter.close()
 
     def _decoded(self, received: Received) -> Message:
         message = decode(received.body)
@@ -69,4 +56,32 @@ class RabbitConsumer:
         return message
 
     def _put_aside(self, body: bytes, reason: str) -> None:
-        self._quarantine.put(self._subscription.queue, body, reason)
+        self._quarantine.put(self._received.queue, body, reason)
+
+
+class RabbitConsumer(RabbitPuller):
+    """See `synergy.messaging.protocol.Consumer`."""
+
+    def __init__(
+        self,
+        subscription: Subscription,
+        waiter: Waiter,
+        quarantine: Quarantine,
+        deployment: Callable[[], str],
+        detach: Callable[[], None],
+    ) -> None:
+        """`detach` returns messages that were not taken."""
+        super().__init__(subscription, quarantine, deployment)
+        self._subscription = subscription
+        self._waiter = waiter
+        self._detach = detach
+
+    def wait(self, timeout: float) -> bool:
+        return self._subscription.await_any(partial(self._waiter.wait, timeout))
+
+    def interrupt(self) -> None:
+        self._waiter.interrupt()
+
+    def close(self) -> None:
+        self._detach()
+        self._waiter.close()

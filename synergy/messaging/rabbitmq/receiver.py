@@ -9,9 +9,10 @@ import pika
 
 from synergy.messaging.amqp import Address
 from synergy.messaging.rabbitmq import topology
-from synergy.messaging.rabbitmq.faults import Fault
+from synergy.messaging.rabbitmq.faults import NOT_FOUND, Fault
+from synergy.messaging.rabbitmq.pulling import PullChannel
 from synergy.messaging.rabbitmq.reconnecting import ReconnectingConnection
-from synergy.messaging.rabbitmq.subscription import Subscription
+from synergy.messaging.rabbitmq.subscription import Received, Subscription
 from synergy.messaging.rabbitmq.topic_listener import TopicListener
 from synergy.messaging.rabbitmq.wire import Connection
 
@@ -31,6 +32,7 @@ class Receiver:
         self._listener = listener
         self._subscriptions: set[Subscription] = set()
         self._watch: asyncio.Task[None] | None = None
+        self._pulls: PullChannel | None = None
 
     async def listen(self, topic: str) -> None:
         """Returns when the topic is bound, or at once if it was added before.
@@ -64,6 +66,19 @@ class Receiver:
         """Ends a subscription; its messages go back into the queue."""
         self._subscriptions.discard(subscription)
         await subscription.detach()
+
+    async def pull(self, queue: str, limit: int) -> list[Received]:
+        """At most `limit` messages of a queue, unacknowledged; raises Fault."""
+        connection = await self.link.up()
+        if self._pulls is None or self._pulls.is_lost:
+            self._pulls = PullChannel(await connection.channel())
+        try:
+            return await self._pulls.pull(queue, limit)
+        except Fault as fault:
+            if fault.code != NOT_FOUND:
+                raise
+        await topology.declare(connection, [queue])  # the broker lost it, and so its messages
+        return []
 
     async def close(self) -> None:
         if self._watch is not None:

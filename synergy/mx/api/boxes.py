@@ -37,10 +37,14 @@ class Instance(BaseModel):
 
 
 class ProcessOnBox(BaseModel):
-    """A process on a box; `is_on` is null if it is not, or no longer, assigned there."""
+    """A process on a box; `is_on` is null if it is not, or no longer, assigned there.
+
+    If it `is_pooled`, the pool of the box serves it, and it has no instances of its own.
+    """
 
     process: str
     is_on: bool | None
+    is_pooled: bool
     instances: list[Instance]
 
     @staticmethod
@@ -48,6 +52,7 @@ class ProcessOnBox(BaseModel):
         return ProcessOnBox(
             process=seen.process,
             is_on=seen.is_on,
+            is_pooled=seen.is_pooled,
             instances=[
                 Instance(
                     instance=one.instance,

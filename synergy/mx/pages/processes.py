@@ -92,7 +92,7 @@ def grouped(views: Iterable[ProcessView], deployment: Deployment) -> list[Group]
 
 def facts(process: Process) -> list[tuple[str, str]]:
     """The declaration of a process in `context.py`, in words."""
-    found = [("Instances on a box", str(process.instances))]
+    found = [("Instances on a box", _instances(process))]
     if process.classname:
         found.append(("Program", process.classname))
     if isinstance(process, ManagedProcess):
@@ -104,6 +104,12 @@ def facts(process: Process) -> list[tuple[str, str]]:
             ("Timeout", "none" if process.timeout is None else _duration(process.timeout)),
         ]
     return [*found, ("Runs on boxes", ", ".join(process.present_on_boxes))]
+
+
+def _instances(process: Process) -> str:
+    if isinstance(process, WorkingProcess) and process.is_pooled:
+        return f"in the pool, at most {process.max_active} at once"
+    return str(process.instances)
 
 
 def _managed_facts(process: ManagedProcess) -> list[tuple[str, str]]:

@@ -31,6 +31,7 @@ from synergy.queries.health.situation import (
 from synergy.queries.health.staffing import Unserved, unserved
 from synergy.queries.malformed_rows import malformed_rows
 from synergy.queries.processes.boxes import box_views
+from synergy.queries.processes.states import wanted
 from synergy.queries.timetable.last_audit import last_audit
 from synergy.queries.views import BoxProcess, BoxView
 from synergy.runtime.shared_parts import COLLECTOR, DECIDER, is_lease_led, leaders
@@ -65,7 +66,7 @@ class SituationReader:
         self._timetable = timetable
         self._now = now
         self._controls = store.controls.all()
-        self._boxes = box_views(store, now)
+        self._boxes = box_views(store, deployment, now)
         self._units = store.units.unfinished()
 
     def situation(self, *, is_auditing: bool) -> Situation:
@@ -144,14 +145,15 @@ class SituationReader:
             for seen in one.observed
             if seen not in died
         )
-        missing = max(0, process.instances - well - len(died))
+        slots = wanted(process, one.observed)
+        missing = max(0, slots - well - len(died))
         since = [seen.since for seen in one.observed if seen.state not in _UP and seen.since]
         if died:
             yield Down(
                 process=process.name,
                 box=box,
                 missing=len(died),
-                wanted=process.instances,
+                wanted=slots,
                 since=min((seen.since for seen in died if seen.since), default=None),
                 restarts=sum(seen.restarts for seen in died),
                 is_backing_off=True,
@@ -163,7 +165,7 @@ class SituationReader:
                 process=process.name,
                 box=box,
                 missing=missing,
-                wanted=process.instances,
+                wanted=slots,
                 since=min(since, default=None),
                 is_nowhere=is_nowhere,
             )

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from synergy.lifecycle.superseded_units import waiting_behind
 from synergy.model.journal_event import JournalEvent
+from synergy.model.pool import most_members
 from synergy.model.process import Deployment, WorkingProcess
 from synergy.model.switches import is_switched_on
 from synergy.model.unit_of_work import UnitOfWork, UnitState
+from synergy.names import POOL
 from synergy.queries.timetable import remedies
 from synergy.queries.timetable.remedies import Remedy, api_path
 from synergy.runtime import identity
@@ -67,20 +69,39 @@ class Staff:
         self._assignments = store.boxes.assignments()
         self._observed = store.boxes.observed()
 
-    def of(self, process: str, held: Sequence[UnitOfWork]) -> Serving:
-        """The workers of a process whose units `held` are in progress."""
-        running = sum(
-            seen.process == process and seen.state == "running" and seen.box not in self._silent
-            for seen in self._observed
-        )
+    def of(self, process: WorkingProcess, held: Sequence[UnitOfWork]) -> Serving:
+        """The workers of a process whose units `held` are in progress.
+
+        Of a process that the pools serve, they are the members that may work for it at once.
+        """
+        name, running = process.name, self._running(process)
         busy = sorted((unit for unit in held if self._may_live(unit, running)), key=_claimed)
         if busy and len({unit.owner for unit in busy}) >= running:
-            return Serving(running, tuple(busy), *_all_busy(process, busy))
+            return Serving(running, tuple(busy), *_all_busy(name, busy))
         if running:
-            text = f"{running} of {process} seen running"
+            text = f"{running} of {name} seen running"
+            if process.is_pooled:
+                text = f"the pool is seen running, of which {name} may have {running} at once"
             return Serving(running, (), text, (remedies.LOOK_AT_QUEUES,))
         why, help_ = self._no_worker(process)
-        return Serving(0, (), f"it has no worker: 0 of {process} seen running, {why}", help_)
+        return Serving(0, (), f"it has no worker: 0 of {name} seen running, {why}", help_)
+
+    def _running(self, process: WorkingProcess) -> int:
+        """How many workers of the process were seen running."""
+        worker = POOL if process.is_pooled else process.name
+        here = self._boxes_of(process) if process.is_pooled else None
+        slots, up = Counter[str](), Counter[str]()
+        for seen in self._observed:
+            if seen.process == worker and (here is None or seen.box in here):
+                slots[seen.box] += 1
+                up[seen.box] += seen.state == "running" and seen.box not in self._silent
+        if not process.is_pooled:
+            return up.total()
+        return sum(min(up[box], most_members(process, slots[box])) for box in up)
+
+    def _boxes_of(self, process: WorkingProcess) -> set[str]:
+        """The boxes where the process is switched on."""
+        return {one.box for one in self._assignments if one.process == process.name and one.is_on}
 
     def _may_live(self, unit: UnitOfWork, running: int) -> bool:
         """Whether the unit's worker may be running, as far as this machine can tell."""
@@ -89,21 +110,24 @@ class Staff:
             return running > 0
         return not owner.is_provably_dead
 
-    def _no_worker(self, process: str) -> tuple[str, tuple[Remedy, ...]]:
+    def _no_worker(self, process: WorkingProcess) -> tuple[str, tuple[Remedy, ...]]:
         """Why no worker of the process runs, and the remedies."""
-        places = [place for place in self._assignments if place.process == process]
+        name = process.name
+        places = [place for place in self._assignments if place.process == name]
         on = [place.box for place in places if place.is_on]
         if not places:
-            return "no box has it", (remedies.start(process, None),)
+            return "no box has it", (remedies.start(name, None),)
         if not on:
             off = [place.box for place in places]
             there = next((box for box in off if box not in self._silent), None)
-            return f"switched off on {_list(off)}", (remedies.start(process, there),)
+            return f"switched off on {_list(off)}", (remedies.start(name, there),)
         reporting = [box for box in on if box not in self._silent]
         if not reporting:
             return f"no report from {_list(on)}", remedies.SUPERVISE
-        seen = [one for one in self._observed if one.process == process and one.box in reporting]
-        states = sorted({f"{one.state} on {one.box}" for one in seen})
+        worker = POOL if process.is_pooled else name
+        seen = [one for one in self._observed if one.process == worker and one.box in reporting]
+        what = "the pool is " if process.is_pooled else ""
+        states = sorted({f"{what}{one.state} on {one.box}" for one in seen})
         return _list(states) or f"not started on {_list(reporting)}", remedies.SUPERVISE[:1]
 
 
@@ -125,7 +149,7 @@ def unserved(
         wait = waiting.get(name, [])
         if not wait or not isinstance(process, WorkingProcess):
             continue
-        serving = staff.of(name, held.get(name, []))
+        serving = staff.of(process, held.get(name, []))
         longest = timedelta(seconds=process.resubmit_after) if serving.running else limit
         since = min(max(unit.created_at, unit.not_before or unit.created_at) for unit in wait)
         if now - since < longest:

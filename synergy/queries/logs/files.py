@@ -57,7 +57,9 @@ class LogFiles:
     """The logs of a deployment's processes on this box; may be used by several threads."""
 
     def __init__(self, home: Path, deployment: Deployment) -> None:
-        instances = {name: process.instances for name, process in deployment.processes.items()}
+        instances = {
+            name: max(1, process.instances) for name, process in deployment.processes.items()
+        }
         self._places = {
             _name(process, number): (process, number, log_path(home, process, number))
             for process, count in {**instances, SUPERVISOR: 1}.items()

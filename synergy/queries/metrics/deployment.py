@@ -24,6 +24,7 @@ from synergy.model.unit_of_work import UnitState
 from synergy.program import PROGRAM
 from synergy.queries.health.verdict import Verdict
 from synergy.queries.metrics.families import Samples, gauge
+from synergy.queries.processes.states import wanted as slots
 from synergy.queries.reads import Reads
 from synergy.queries.timetable.audit_progress import AuditResult, AuditStanding
 from synergy.queries.timetable.tree_states import late_count
@@ -171,7 +172,9 @@ def _boxes(
             place = (box.id, seen.process)
             control = controls.get(seen.process)
             is_wanted = declared is not None and seen.is_on and shall_run(declared, box.id, control)
-            wanted[place] = declared.instances if declared is not None and is_wanted else 0
+            wanted[place] = (
+                slots(declared, seen.observed) if declared is not None and is_wanted else 0
+            )
             states = [one.state for one in seen.observed]
             up[place] = 0 if box.is_silent else states.count("running")
             memory[place] = 0 if box.is_silent else sum(filter(None, seen.memory))

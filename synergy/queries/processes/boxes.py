@@ -5,23 +5,24 @@ from __future__ import annotations
 from datetime import datetime
 
 from synergy.model.box import Box
+from synergy.model.process import Deployment
 from synergy.queries.processes.states import by_place
 from synergy.queries.views import BoxProcess, BoxView
 from synergy.runtime.process_memory import memory
 from synergy.storage.protocol import StoreView
 
 
-def box_views(store: StoreView, now: datetime) -> list[BoxView]:
+def box_views(store: StoreView, deployment: Deployment, now: datetime) -> list[BoxView]:
     """All boxes that ever reported or have an assignment."""
     known = {box.id: box for box in store.boxes.all()}
     is_on = {(a.box, a.process): a.is_on for a in store.boxes.assignments()}
     observed = by_place(store.boxes.observed())
-    places = sorted({*is_on, *observed})
+    places, pooled = sorted({*is_on, *observed}), deployment.pooled()
 
     def process(box: str, name: str, used: dict[tuple[str, int], int]) -> BoxProcess:
         seen = observed.get((box, name), ())
         sizes = tuple(used.get((name, one.instance)) for one in seen)
-        return BoxProcess(name, is_on.get((box, name)), seen, sizes)
+        return BoxProcess(name, is_on.get((box, name)), seen, sizes, name in pooled)
 
     def view(id_: str) -> BoxView:
         used = memory(store, id_)

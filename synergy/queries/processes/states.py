@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 import orjson
 
 from synergy.messaging.protocol import BusView
-from synergy.model.box import ObservedProcess
-from synergy.model.process import Deployment, FreerunProcess, ManagedProcess, Process
+from synergy.model.box import Assignment, ObservedProcess
+from synergy.model.process import BuiltIn, Deployment, FreerunProcess, ManagedProcess, Process
 from synergy.model.process_control import ProcessControl
 from synergy.model.schedule import Schedule
 from synergy.model.switches import is_switched_on
+from synergy.names import POOL
 from synergy.queries.schedules.listing import own_schedules
 from synergy.queries.views import Placement, ProcessView
 from synergy.schedule.trigger import parse
@@ -31,6 +32,7 @@ class ProcessReader:
         self._schedules = own_schedules(store, list(deployment.freerun()))
         self._depths = bus.depths()
         self._units = by_process(store)
+        self._pooled = deployment.pooled()
         self._tree_of = {p: tree.name for tree in deployment.trees.values() for p in tree.processes}
         self._assignments = store.boxes.assignments()
         self._observed = by_place(store.boxes.observed())
@@ -52,10 +54,9 @@ class ProcessReader:
             queue=process.queue,
             waiting=self._depths.get(process.queue, 0),
             instances=process.instances,
+            is_pooled=name in self._pooled,
             boxes=tuple(
-                Placement(a.box, a.is_on, self._running(a.box, name))
-                for a in self._assignments
-                if a.process == name
+                self._placement(a, process) for a in self._assignments if a.process == name
             ),
             units=self._units.get(name, {}),
         )
@@ -70,10 +71,22 @@ class ProcessReader:
             return trigger, None
         return trigger, schedule.wake_at
 
-    def _running(self, box: str, process: str) -> int:
-        if box in self._silent:
-            return 0
-        return sum(seen.state == "running" for seen in self._observed.get((box, process), ()))
+    def _placement(self, place: Assignment, process: Process) -> Placement:
+        is_pooled = process.name in self._pooled
+        seen = self._observed.get((place.box, POOL if is_pooled else process.name), ())
+        running = 0 if place.box in self._silent else sum(one.state == "running" for one in seen)
+        slots = max(1, len(seen)) if is_pooled else wanted(process, seen)
+        return Placement(place.box, place.is_on, running, slots)
+
+
+def wanted(process: Process, observed: Sequence[ObservedProcess]) -> int:
+    """The instances of a process that shall run on a box where these were observed.
+
+    The size of the pool differs by box, so its supervisor's report says it.
+    """
+    if process.classname == BuiltIn.POOL and observed:
+        return len(observed)
+    return process.instances
 
 
 def _kind(process: Process) -> str:

@@ -56,7 +56,7 @@ class UnitCauses:
             for other in self._store.units.unfinished()
             if other.process == name and other.state is UnitState.IN_PROGRESS
         ]
-        serving = Staff(self._store, self._now).of(name, running)
+        serving = Staff(self._store, self._now).of(job.process, running)
         retried = f" (attempt {unit.attempt}; before: {unit.reason})" if unit.reason else ""
         text = (
             f"unit {unit.id} waits for a worker{retried}: {serving.text}; "

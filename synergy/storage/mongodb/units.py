@@ -191,6 +191,16 @@ class MongoUnits:
             found = self._database["units"].find(wanted, {"process": 1, "state": 1})
             return Counter((unit["process"], UnitState(unit["state"])) for unit in found)
 
+    def requested(self) -> set[str]:
+        with self._database.calling():
+            found = self._database["units"].aggregate(
+                [
+                    {"$match": {"state": UnitState.REQUESTED.value}},
+                    {"$group": {"_id": "$process"}},
+                ]
+            )
+            return {group["_id"] for group in found}
+
     def prune(self, before: datetime, limit: int) -> int:
         with self._database.calling():
             wanted = {"is_superseded": True, "finished_at": {"$lt": micros(before)}}

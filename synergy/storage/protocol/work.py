@@ -72,6 +72,10 @@ class ReadableUnits(Protocol):
         """The number of unfinished units of each process and state."""
         ...
 
+    def requested(self) -> set[str]:
+        """The processes with units that are requested."""
+        ...
+
 
 class Units(ReadableUnits, Protocol):
     """Units, read, created, claimed, concluded, moved and pruned."""

@@ -170,6 +170,9 @@ class SqliteUnits:
         rows = self._database.fetch(_SQL["counts"])
         return {(process, UNIT_STATES[code]): number for process, code, number in rows}
 
+    def requested(self) -> set[str]:
+        return {process for (process,) in self._database.fetch(_SQL["requested"])}
+
     def prune(self, before: datetime, limit: int) -> int:
         with self._database.writing() as connection:
             rows = fetch(connection, _SQL["prunable"], (micros(before), limit))

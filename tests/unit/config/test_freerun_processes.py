@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from synergy.model.process import FreerunProcess
+from synergy.model.process import POOLED, FreerunProcess
 from tests.unit.config.schedules_kit import SOUND, WORKER, declare, load, mistakes, schedule
 
 
@@ -17,7 +17,13 @@ def freerun(project: Path, name: str = "Report") -> FreerunProcess:
 def test_the_defaults_of_a_freerun_process(project: Path) -> None:
     declare(project)
     assert freerun(project) == FreerunProcess(
-        name="Report", classname=WORKER, token="Report", present_on_boxes=(".*",), max_attempts=1
+        name="Report",
+        classname=WORKER,
+        token="Report",
+        present_on_boxes=(".*",),
+        instances=POOLED,
+        max_attempts=1,
+        max_active=1,
     )
 
 

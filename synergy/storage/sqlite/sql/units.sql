@@ -77,6 +77,9 @@ SELECT * FROM unit WHERE state < 3 ORDER BY +number;
 SELECT process, state, count(*) FROM unit INDEXED BY unit_state WHERE state < 3
 GROUP BY process, state;
 
+-- name: requested
+SELECT DISTINCT process FROM unit INDEXED BY unit_state WHERE state = 0;
+
 -- name: claim
 -- Claims a requested unit of this attempt if it is due. The index unit_in_progress prevents that
 -- while another unit of its job is in progress; it does not contain free runs.
