@@ -60,7 +60,14 @@ def test_the_tests_of_a_new_project_pass(shop: Path) -> None:
     "words",
     [
         ("ruff", "format", "--no-cache", "--check", "--isolated", "--line-length=100"),
-        ("ruff", "check", "--no-cache", "--isolated", "--line-length=100", "--select=E,F,I,B,UP,SIM,PL"),
+        (
+            "ruff",
+            "check",
+            "--no-cache",
+            "--isolated",
+            "--line-length=100",
+            "--select=E,F,I,B,UP,SIM,PL",
+        ),
         ("mypy", "--strict", f"--cache-dir={os.devnull}", "context.py", "workers", "tests"),
     ],
     ids=["format", "lint", "types"],
