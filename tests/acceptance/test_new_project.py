@@ -39,14 +39,6 @@ def test_the_readme_of_a_new_project_leads_to_a_processed_hour(tmp_path):
         for row in home.ask("rows", "sales_daily", day):
             found[row["item"]] += row["quantity"]
         assert found == sold
-
-        with (home.folder / "data" / "orders.csv").open("a") as file:
-            file.write(f"1007,{day}T09:59:00,tea,10,3.50\n")
-        home.launch("process", "trigger", "OrderImport")
-        home.runs("OrderImport", 2)
-        home.wait_for("SalesDaily", day)
-        found = {row["item"]: row["quantity"] for row in home.ask("rows", "sales_daily", day)}
-        assert found == sold + Counter(tea=10)
         assert commands[-1] == "supervisor stop"
         home.stop()
         assert home.marked() == {}
