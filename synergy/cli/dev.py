@@ -38,21 +38,28 @@ def run_dev(arguments: argparse.Namespace) -> int:
     """
     from synergy import compose
     from synergy.supervisor import daemon, home_lock
+    from synergy.supervisor.start_report import Outcome
 
     if arguments.debug_log:
         os.environ["SYNERGY_LOG_LEVEL"] = "debug"  # also that of the processes
     project = compose.open_project(imports=True)
     running = home_lock.holder(project.settings.home)
     if running is not None:
-        raise Refused(f"a supervisor runs already (pid {running.pid}): launch.py supervisor stop")
+        raise _running(running.pid)
     for warning in project.warnings:
         output.warn(warning)
     config = compose.supervisor_config(project)
     with _followed(project, config, is_json=arguments.json):
         report = daemon.run_foreground(config, _Announcer(project))
+    if report.outcome is Outcome.ALREADY_RUNNING:  # it was started a moment before
+        raise _running(report.pid)
     if report.reason:
         output.error(report.reason)
     return supervisor_output.exit_code(report)
+
+
+def _running(pid: int | None) -> Refused:
+    return Refused(f"a supervisor runs already (pid {pid}): launch.py supervisor stop")
 
 
 @contextmanager
