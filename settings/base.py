@@ -25,6 +25,7 @@ MX_OIDC_NAME_CLAIM = "preferred_username"  # the name of a user
 MX_OIDC_ROLE_CLAIM = "groups"  # what gives users a role
 MX_OIDC_ROLES = ""  # values of that claim: "admin=ops-leads, operator=ops, viewer=staff"
 POOL_SIZE = None  # the most members of the pool of a box; None: two for each core, as memory allows
+LOG_LEVEL = "info"  # of the logs of processes: "info" or "debug"
 DEMO_STREAM = "off"  # whether demo visits are generated
 RETENTION = ""  # how long rows are kept, if not for the default time: "journal=60d, answers=12h"
 SCHEDULES_UPDATE = "create"  # schedules of the context: "create" missing ones, or "sync" all

@@ -29,6 +29,7 @@ from synergy.program import LAUNCHER, PROGRAM
 
 NOUNS: dict[str, tuple[str, str]] = {  # the project adds its own: see `cli.project_nouns`
     "supervisor": ("synergy.cli.supervisor", "start, stop and watch the processes of this box"),
+    "dev": ("synergy.cli.dev", "run everything in this terminal, and restart what is saved"),
     "box": ("synergy.cli.box", "which processes run on which box"),
     "reload": ("synergy.cli.reload", "take over a changed context without stopping what runs"),
     "process": ("synergy.cli.process", "processes: show, start, stop, switch on and off"),

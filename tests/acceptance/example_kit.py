@@ -23,7 +23,7 @@ class ProjectHome(Home):
     """
 
     def __init__(self, folder: Path, **variables: str) -> None:
-        super().__init__(folder / "var", box_id=f"box-{os.getpid()}", **variables)
+        super().__init__(folder / "var", **{"box_id": f"box-{os.getpid()}", **variables})
         self.folder = folder
         self.more: dict[str, str] = {}  # further variables of the environment
         self._library = folder.parent / "library"
@@ -33,7 +33,8 @@ class ProjectHome(Home):
 
     def environment(self, **more: str) -> dict[str, str]:
         environment = super().environment(**more)
-        del environment["SYNERGY_HOME"], environment["SYNERGY_DEMO_STREAM"]
+        for name in ("PROJECT", "HOME", "DEMO_STREAM"):  # a project is found, and has its own
+            environment.pop(f"SYNERGY_{name}", None)
         return {**environment, "PYTHONPATH": str(self._library), **self.more}
 
     def begin(self, *argv: object, **more: str) -> subprocess.Popen[str]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
 import venv
 import zipfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -39,15 +41,34 @@ class Installed:
         self.folder = folder
         self.variables = {"SYNERGY_MX_PORT": str(free_port()), "SYNERGY_BOX_ID": "dev-package"}
 
+    @property
+    def environment(self) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if "SYNERGY" not in name}
+        kept.pop("PYTHONPATH", None)
+        return {**kept, **self.variables}
+
+    @contextmanager
+    def started(self, *words: str) -> Iterator[subprocess.Popen[bytes]]:
+        """The command `synergy`, which is asked to end if it still runs at the end."""
+        program = str(self.python.with_name("synergy"))
+        with subprocess.Popen(
+            [program, *words], cwd=self.folder, env=self.environment, stderr=subprocess.DEVNULL
+        ) as process:
+            try:
+                yield process
+            finally:
+                process.terminate()
+
+    def states(self) -> set[str]:
+        return {one["state"] for one in self.ask("supervisor", "status")["processes"]}
+
     def run(self, *words: str, code: int = 0, module: bool = False) -> str:
         """Runs the command `synergy` (or the module) to its end; returns what it prints."""
         program = [self.python, "-m", "synergy"] if module else [self.python.with_name("synergy")]
-        kept = {name: value for name, value in os.environ.items() if "SYNERGY" not in name}
-        kept.pop("PYTHONPATH", None)
         done = subprocess.run(
             [*map(str, program), *words],
             cwd=self.folder,
-            env={**kept, **self.variables},
+            env=self.environment,
             capture_output=True,
             text=True,
             timeout=LIMIT,
@@ -174,3 +195,41 @@ def test_a_second_start_changes_nothing_and_a_stop_leaves_nothing(installed: Ins
     installed.run("supervisor", "stop")
     assert pids & set(proctable.read_table()) == set()
     assert (home / "synergy.db").exists()
+
+
+def test_the_steps_of_the_image_of_a_new_project_make_a_box(
+    installed: Installed, tmp_path: Path
+) -> None:
+    """There may be no engine, so its steps are carried out here: COPY, RUN pip, CMD, HEALTHCHECK.
+
+    The base image, the user and the volume are not.
+    """
+    folder, image = tmp_path / "shop", tmp_path / "image"
+    installed.run("init", str(folder))
+    steps = (folder / "Dockerfile").read_text().replace("\\\n", "").splitlines()
+    image.mkdir()
+    for pattern in next(step for step in steps if step.startswith("COPY r")).split()[1:-1]:
+        for file in folder.glob(pattern):
+            shutil.copy(file, image)
+    assert [wheel.name.split("-")[0] for wheel in image.glob("*.whl")] == ["synergy_timetable"]
+    pip = next(step for step in steps if step.startswith("RUN pip ")).split()[2:]
+    carried_out(installed.python, "-m", "pip", *pip, cwd=image)
+    ignored = (folder / ".dockerignore").read_text().split()
+    shutil.copytree(
+        folder, image, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__", *ignored)
+    )
+    assert not (image / "tests").exists()
+    carried_out(installed.python, "-m", "compileall", "-q", ".", cwd=image)
+    box = Installed(installed.python, image)
+    box.variables |= {"SYNERGY_ENV": "prod", "SYNERGY_PROJECT": str(image)}
+    box.variables |= {"SYNERGY_HOME": str(tmp_path / "home"), "SYNERGY_BOX_ID": "shop-1"}
+    command = json.loads(steps[-1].removeprefix("CMD "))[1:]
+    with box.started(*command) as supervisor:
+        for _ in range(ASKED):
+            status = box.run("supervisor", "status", "--json")
+            if '"running": true' in status and box.states() == {"running"}:
+                break
+        assert box.states() == {"running"}
+        supervisor.terminate()
+        assert supervisor.wait(LIMIT) == 0
+    assert '"running": false' in box.run("supervisor", "status", "--json")

@@ -24,8 +24,8 @@ READING = set(
     """
     audit-log head, audit-log list, audit-log verify, bench, box id, box list, check, demo,
     event emit, event list, gc status, ingest, init, journal list, process list, process show,
-    queue dead, queue list, report, schedule list, schedule pending, schedule preview, schedule
-    run, schedule runs, schedule show, schedule why, status, store check, store status,
+    queue dead, queue list, report, rows, schedule list, schedule pending, schedule preview,
+    schedule run, schedule runs, schedule show, schedule why, status, store check, store status,
     supervisor status, test, timetable audit, timetable show, timetable wait, timetable why,
     unit list, unit log, unit show, user list
     """.strip()

@@ -51,6 +51,13 @@ def test_a_new_project_is_sound(shop: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert set(found.deployment.managed()) == {"SalesHourly", "SalesDaily"}
 
 
+def test_its_workers_win_over_those_of_another_package_and_it_is_found_from_below(
+    shop: Path,
+) -> None:
+    done = python(shop / "data", "-m", "synergy", "check")  # PYTHONPATH has other `workers`
+    assert done.stdout == "settings and context are sound: 6 processes, 1 trees\n", done
+
+
 def test_the_tests_of_a_new_project_pass(shop: Path) -> None:
     done = python(shop, "-m", "pytest", "-q", "-p", "no:cacheprovider")
     assert done.returncode == 0, done.stdout
