@@ -6,6 +6,8 @@ occurs twice is refused, because one of its values would be ignored.
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import math
 import re
@@ -64,8 +66,57 @@ def read_lines(path: str) -> Sequence[Mapping[str, object]]:
 
     Raises InvalidValue for the first line that is no object.
     """
+    items = _lines(read_text(path), path)
+    if not items:
+        raise InvalidValue(f"{path}: there is nothing in it")
+    return items
+
+
+def read_rows(path: str) -> Sequence[Mapping[str, object]]:
+    """The rows of a file: a JSON list of objects, one JSON object a line, or CSV with a header.
+
+    The first character says which; all values of CSV are texts. Raises InvalidValue for anything
+    else. An empty file has no rows.
+    """
+    text = read_text(path)
+    match text.lstrip()[:1]:
+        case "[":
+            return _listed(text, path)
+        case "{":
+            return _lines(text, path)
+        case _:
+            return _csv_rows(text, path)
+
+
+def _listed(text: str, path: str) -> Sequence[Mapping[str, object]]:
+    try:
+        (rows,) = _json(text)
+    except (ValueError, RecursionError) as error:
+        raise InvalidValue(f"{path}: {error}") from None
+    assert isinstance(rows, list)
+    for number, row in enumerate(rows, 1):
+        if not isinstance(row, dict):
+            raise InvalidValue(f"{path}: number {number} is not an object, but {row!r:.60}")
+    return rows
+
+
+def _csv_rows(text: str, path: str) -> Sequence[Mapping[str, object]]:
+    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+    rows: list[Mapping[str, object]] = []
+    try:
+        for row in reader:
+            if None in row or None in row.values():
+                fields = len(reader.fieldnames or ())
+                raise InvalidValue(f"{path} line {reader.line_num}: expected {fields} values")
+            rows.append(row)
+    except csv.Error as error:
+        raise InvalidValue(f"{path} line {reader.line_num}: {error}") from None
+    return rows
+
+
+def _lines(text: str, path: str) -> list[Mapping[str, object]]:
     items = []
-    for number, line in enumerate(read_text(path).splitlines(), 1):
+    for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
         try:
@@ -73,8 +124,6 @@ def read_lines(path: str) -> Sequence[Mapping[str, object]]:
         except (ValueError, RecursionError, InvalidValue) as error:
             raise InvalidValue(f"{path} line {number}: {error}") from None
         items.append(item)
-    if not items:
-        raise InvalidValue(f"{path}: there is nothing in it")
     return items
 
 

@@ -32,6 +32,7 @@ NOUNS: dict[str, tuple[str, str]] = {  # `launch.py` adds those of the project
     "process": ("synergy.cli.process", "processes: show, start, stop, switch on and off"),
     "status": ("synergy.cli.status", "whether all is well, and if not, what is not"),
     "timetable": ("synergy.cli.timetable", "jobs: show, explain, reprocess, skip, audit"),
+    "run": ("synergy.cli.run", "carry out one period here and now, for debugging"),
     "unit": ("synergy.cli.unit", "units of work: show, cancel, retry"),
     "schedule": (
         "synergy.cli.schedule",

@@ -28,7 +28,7 @@ import subprocess
 import tempfile
 import threading
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -38,6 +38,7 @@ from synergy.errors import InvalidValue
 from synergy.model.command_template import check_values, parse_item
 from synergy.model.process import FreerunProcess, WorkingProcess
 from synergy.runtime.masking import mask
+from synergy.runtime.workplace import Workplace
 from synergy.worker.base import Worker
 from synergy.worker.outcome import CommandFailed, Nothing, Outcome, Processed
 from synergy.worker.task import Task
@@ -47,6 +48,8 @@ CHECK_SECONDS = 1.0  # the time between two checks whether the unit was lost
 GRACE_SECONDS = 5.0  # the time between TERM and KILL for a program whose unit was lost
 DRAIN_SECONDS = 2.0  # the longest wait for an output stream that another process still holds
 KEPT = 200  # the last lines of each output stream, kept for the reason and the unit's log
+
+Heard = Callable[[str, bool], object]
 
 PASSED_ON = (
     *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "TMPDIR"),
@@ -59,12 +62,20 @@ PASSED_ON = (
 
 
 class CommandWorker(Worker):
-    """The worker of a process that is declared with a `command`."""
+    """The worker of a process that is declared with a `command`.
+
+    `heard` is called with each line of output as it comes, and whether it is of standard error.
+    """
+
+    def __init__(self, workplace: Workplace, heard: Heard | None = None) -> None:
+        super().__init__(workplace)
+        self._heard = heard
 
     def work(self, task: Task) -> Outcome:
         arguments = command_line(task, self.workplace.home)
         program = _started(task.process, arguments, environment(task, os.environ))
-        output, errors = _Tail(program.stdout), _Tail(program.stderr)
+        output = _Tail(program.stdout, self._heard, is_error=False)
+        errors = _Tail(program.stderr, self._heard, is_error=True)
         try:
             _wait(program, task)
         finally:
@@ -251,9 +262,11 @@ class _Tail:
     It is not a service: it ends with the stream, and a blocked read cannot be interrupted.
     """
 
-    def __init__(self, stream: IO[bytes] | None) -> None:
+    def __init__(self, stream: IO[bytes] | None, heard: Heard | None, *, is_error: bool) -> None:
         assert stream is not None
         self._stream = stream
+        self._heard = heard
+        self._is_error = is_error
         self._kept: deque[bytes] = deque(maxlen=KEPT)
         self._is_cut = False  # whether the kept lines begin within a line of the stream
         self._thread = threading.Thread(target=self._read, daemon=True)
@@ -265,6 +278,9 @@ class _Tail:
                 if len(self._kept) == KEPT:
                     self._is_cut = not self._kept[0].endswith(b"\n")
                 self._kept.append(line)
+                if self._heard is not None:
+                    text = line.decode(errors="replace").removesuffix("\n")
+                    self._heard(mask(text), self._is_error)
 
     def lines(self) -> list[str]:
         """The last lines, masked; waits briefly for a stream that another process still holds.

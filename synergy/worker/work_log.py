@@ -70,6 +70,10 @@ class WorkLog(logging.Handler):
         stack = "".join(traceback.format_stack(frame)) if frame is not None else "it has ended"
         self._add(unit, "WARNING", f"Stack of the working thread:\n{stack}")
 
+    def lines(self, unit: UnitOfWork) -> list[LogLine]:
+        """The recorded lines of a unit that are not written yet."""
+        return list(self._lines.get(unit.id, ()))
+
     def flush(self, logs: UnitLogs | None = None) -> None:
         """Writes the recorded lines to `logs`; without it, as `logging` calls it, does nothing."""
         if logs is None or not self._lines:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from synergy.commands.run_values import RunValues
+from synergy.delivery.request import failed, sent
 from synergy.model.run_detail import RunDetail
 from synergy.model.schedule import RunState
 from synergy.schedule.check_context import InvalidDefinition
-from tests.service.agent_harness import NOW, answering, failed, sent
+from tests.service.agent_harness import NOW, answering
 from tests.service.schedule_kit import ALICE, HOOK, REPORT, everything, run_of, stored
 
 LONG = "é" * 40_000  # more than a row holds

@@ -84,7 +84,7 @@ class SqliteStore:
         for a missing one.
         """
         _check_sqlite()
-        if path == MEMORY:
+        if str(path) == MEMORY:
             database = Database(None)
             with database.reading() as connection:
                 upgrade.prepare(connection, MEMORY)
