@@ -33,6 +33,7 @@ NOUNS: dict[str, tuple[str, str]] = {  # `launch.py` adds those of the project
     "status": ("synergy.cli.status", "whether all is well, and if not, what is not"),
     "timetable": ("synergy.cli.timetable", "jobs: show, explain, reprocess, skip, audit"),
     "run": ("synergy.cli.run", "carry out one period here and now, for debugging"),
+    "rows": ("synergy.cli.rows", "print the rows of a collection"),
     "unit": ("synergy.cli.unit", "units of work: show, cancel, retry"),
     "schedule": (
         "synergy.cli.schedule",

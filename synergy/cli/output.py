@@ -33,6 +33,11 @@ def say(text: str = "") -> None:
     sys.stdout.write(_shown(text, sys.stdout) + "\n")
 
 
+def copy_out(text: str) -> None:
+    """Writes text for a file as it is; on a terminal, invisible characters appear as escapes."""
+    sys.stdout.write(visible(text) if sys.stdout.isatty() else text)
+
+
 def note(text: str) -> None:
     """Writes a line for people to standard error."""
     sys.stderr.write(_shown(text, sys.stderr) + "\n")

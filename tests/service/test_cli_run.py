@@ -188,6 +188,7 @@ def test_a_job_that_changed_meanwhile_is_not_concluded(visited):
     now = visited.clock.now()
     period = PeriodByHand(visited.store, visited.bus, visited.deployment, HOUR, PERIOD)
     unit = period.unit(now)
+    visited.put("single_session", PERIOD, [a_visit(2)])
     visited.reprocess(HOUR, (PERIOD, PERIOD), OPERATOR, now)
     really_settle(visited)
     seq = visited.store.journal.last_seq()
@@ -195,7 +196,7 @@ def test_a_job_that_changed_meanwhile_is_not_concluded(visited):
     with pytest.raises(Refused, match="has changed meanwhile, and nothing was written"):
         period.conclude(unit, done, "me", OPERATOR, now)
     assert visited.store.journal.last_seq() == seq
-    assert pages(visited) == 2
+    assert pages(visited) == 4
 
 
 ROW = a_visit()

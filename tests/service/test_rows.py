@@ -12,6 +12,7 @@ from uuid import UUID
 import pytest
 
 from synergy.model.unit_of_work import UnitState
+from synergy.queries import collections
 from synergy.storage.mongodb import MongoStore
 from synergy.storage.protocol import Store
 from synergy.storage.sqlite import SqliteStore
@@ -19,7 +20,6 @@ from synergy.worker import Outcome, Processed, Task
 from tests.contract.mongomock_engine import mongomock_store
 from tests.deployments import DAILY, HOURLY, a_deployment, a_process
 from tests.service.scheduler_harness import OPERATOR, SchedulerHarness, close_systems
-from workers.commands import collections
 
 HOUR, NEXT, DAY = "2015051800", "2015051801", "2015051800"
 DEPLOYMENT = a_deployment(

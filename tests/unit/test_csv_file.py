@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from workers.commands.csv_file import safe, write_csv
+from synergy.cli.csv_file import safe, write_csv
 
 FORMULAS = (
     *("=", '=HYPERLINK("http://evil.example","x")', "+1+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)"),

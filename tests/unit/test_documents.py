@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from synergy.errors import InvalidValue, NotFound
 from synergy.model.process import Deployment, ManagedProcess
+from synergy.model.time_range import TimeRange
+from synergy.queries.collections import flat, periods_of, periods_within, rows, table
 from synergy.timeperiod import Qualifier
-from workers.commands.collections import flat, rows
+from workers.commands.report import reported
 
 DEPLOYMENT = Deployment(
     {
@@ -89,7 +92,8 @@ def test_rows_of_one_owner_are_read_without_internal_fields() -> None:
         {"timeperiod": "2015051700", "domain": "b"},
         {"timeperiod": "2015051700", "client_id": "a"},
     )
-    assert list(rows(collection, DEPLOYMENT, "kept", owner="a")) == [  # type: ignore[arg-type]
+    found = rows(collection, DEPLOYMENT, "kept")  # type: ignore[arg-type]
+    assert list(reported(found, "a")) == [
         {"timeperiod": "2015051700", "domain": "a"},
         {"timeperiod": "2015051700", "client_id": "a"},
     ]
@@ -106,3 +110,35 @@ def test_flat_rows_hold_single_values_only() -> None:
         "timeperiod": "2015051700", "domain": "a", "visits": 2, "week_before visits": 1,
     }  # fmt: skip
     assert next(iter(flat(row))) == "timeperiod"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2015-05-17..2015-05-19", ["2015051700", "2015051712", "2015051800"]),
+        ("2015-05-17", ["2015051700", "2015051712"]),
+        ("2015051700", ["2015051700"]),
+        ("2015-05-17T12", ["2015051712"]),
+        ("2015050000", ["2015050000", "2015051700", "2015051712", "2015051800"]),
+        ("2015", ["2015050000", "2015051700", "2015051712", "2015051800"]),
+    ],
+)
+def test_a_range_is_written_as_in_other_commands(text: str, expected: list[str]) -> None:
+    kept = at("2015050000", "2015051700", "2015051712", "2015051800")
+    assert periods(kept, *periods_of(text)) == expected
+
+
+@pytest.mark.parametrize("text", ["..2015", "2015..", "yesterday", "20150517"])
+def test_what_is_no_range_is_refused(text: str) -> None:
+    with pytest.raises(InvalidValue):
+        periods(at(), *periods_of(text))
+
+
+def test_a_range_of_time_has_the_hours_that_begin_in_it() -> None:
+    begin, end = datetime(2015, 5, 17, 11, 0, 1, tzinfo=UTC), datetime(2015, 5, 17, 13, tzinfo=UTC)
+    assert periods_within(TimeRange(begin, end)) == ("2015051712", "2015051713")
+    assert periods_within(TimeRange(begin, None)) == ("2015051712", "")
+
+
+def test_a_table_has_all_columns() -> None:
+    assert table([{"a": 1}, {"b": {"c": 2}}]) == (["a", "c"], [[1, None], [None, 2]])

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from synergy.cli import output
+from synergy.cli.csv_file import write_csv
 from synergy.cli.options import file_path
 from synergy.cli.services import services
-from workers.commands import collections
-from workers.commands.csv_file import write_csv
+from synergy.queries import collections
+from synergy.queries.collections import Row
 
 EXAMPLE = """example:
   launch.py report site_daily --from 2015051700 --to 2015052100 --domain semicomplete.com
@@ -40,23 +41,26 @@ def add(subparsers: Any) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Prints or writes the rows."""
     with services() as at:
-        rows = collections.rows(
-            at.store.documents,
-            at.project.deployment,
-            arguments.collection,
-            (arguments.first, arguments.end),
-            arguments.domain,
+        periods = (arguments.first, arguments.end)
+        found = collections.rows(
+            at.store.documents, at.project.deployment, arguments.collection, periods
         )
+        rows = reported(found, arguments.domain)
         if arguments.json:
             output.print_json(list(rows))
         elif arguments.csv:
-            write_csv(arguments.csv, *_table(map(collections.flat, rows)))
+            write_csv(arguments.csv, *collections.table(rows))
         else:
-            output.table(*_table(map(collections.flat, rows)))
+            output.table(*collections.table(rows))
 
 
-def _table(rows: Iterable[Mapping[str, object]]) -> tuple[list[str], list[list[object]]]:
-    """The headers, in the order of their first appearance, and the cells."""
-    found = list(rows)
-    headers = list(dict.fromkeys(name for row in found for name in row))
-    return headers, [[row.get(name) for name in headers] for row in found]
+def reported(rows: Iterable[Row], owner: str | None = None) -> Iterator[Row]:
+    """The rows of one site or client, or all, without the private fields of workers.
+
+    These begin with an underscore.
+    """
+    return (
+        {name: value for name, value in row.items() if not name.startswith("_")}
+        for row in rows
+        if owner is None or owner == row.get("domain", row.get("client_id"))
+    )

@@ -14,6 +14,7 @@ from pathlib import Path
 from synergy.clock import SystemClock
 from synergy.model.lease import Lease
 from synergy.model.process import Deployment
+from synergy.queries.collections import rows
 from synergy.queries.timetable.audit import audit
 from synergy.queries.timetable.load import load_timetable
 from synergy.runtime import identity
@@ -24,7 +25,7 @@ from tests.acceptance.boxes.rig import Box
 from tests.acceptance.kit import PAUSE, until
 from tests.acceptance.visits import SITE
 from tests.access_log import AccessLog, access_log
-from workers.commands.collections import rows
+from workers.commands.report import reported
 
 IS_LONG = os.environ.get("SYNERGY_TEST_BOXES") == "long"
 REST = 1800.0 if IS_LONG else 900.0  # seconds within which all work must be finished
@@ -117,7 +118,7 @@ class Cluster:
     def _has_figures(self, store: Store, deployment: Deployment) -> bool:
         """Whether the figures in the store are those of the ingested lines."""
         return all(
-            visits.reported(rows(store.documents, deployment, name)) == expected
+            visits.reported(reported(rows(store.documents, deployment, name))) == expected
             for name, expected in self._expected().items()
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import re
 import unicodedata
 from collections.abc import Sequence
@@ -29,6 +30,13 @@ def write_csv(path: Path, headers: Sequence[str], rows: Sequence[Sequence[object
         with suppress(OSError):
             unfinished.unlink()
         raise InvalidValue(f"{path} cannot be written: {error.strerror}") from error
+
+
+def csv_text(headers: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """The same table as text."""
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="\n").writerows(map(safe, (headers, *rows)))
+    return text.getvalue()
 
 
 def safe(cells: Sequence[object]) -> list[object]:
