@@ -24,6 +24,7 @@ MX_OIDC_CLIENT_SECRET = ""  # better in a file: MX_OIDC_CLIENT_SECRET_FILE
 MX_OIDC_NAME_CLAIM = "preferred_username"  # the name of a user
 MX_OIDC_ROLE_CLAIM = "groups"  # what gives users a role
 MX_OIDC_ROLES = ""  # values of that claim: "admin=ops-leads, operator=ops, viewer=staff"
+LOG_LEVEL = "info"  # of the logs of processes: "info" or "debug"
 DEMO_STREAM = "off"  # whether demo visits are generated
 RETENTION = ""  # how long rows are kept, if not for the default time: "journal=60d, answers=12h"
 SCHEDULES_UPDATE = "create"  # schedules of the context: "create" missing ones, or "sync" all

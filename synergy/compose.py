@@ -263,7 +263,7 @@ def run_process(project: Project, name: str, instance: int = 1, *, console: bool
 
     process = project.process(name)
     settings = project.settings
-    logs.configure(settings.home, name, settings.box_id, instance, console)
+    logs.configure(settings.home, name, settings.box_id, instance, console, settings.log_level)
     stop = Stop()
     stop.on_signals()
     try:

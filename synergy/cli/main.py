@@ -27,6 +27,7 @@ from synergy.errors import SynergyError
 
 NOUNS: dict[str, tuple[str, str]] = {  # `launch.py` adds those of the project
     "supervisor": ("synergy.cli.supervisor", "start, stop and watch the processes of this box"),
+    "dev": ("synergy.cli.dev", "run everything in this terminal, and restart what is saved"),
     "box": ("synergy.cli.box", "which processes run on which box"),
     "reload": ("synergy.cli.reload", "take over a changed context without stopping what runs"),
     "process": ("synergy.cli.process", "processes: show, start, stop, switch on and off"),

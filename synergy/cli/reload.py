@@ -9,7 +9,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from synergy.cli import exits, output
-from synergy.cli.options import DRY_RUN, JSON, Verbs
+from synergy.cli.options import DRY_RUN, JSON, Verbs, argument
 from synergy.cli.services import START
 from synergy.errors import ConfigurationError, Refused, Unreachable
 
@@ -30,13 +30,22 @@ VERBS = Verbs()
 add = VERBS.add_to
 
 
-@VERBS.verb("launch.py reload --dry-run", JSON, DRY_RUN, records=())
+@VERBS.verb(
+    "launch.py reload --dry-run",
+    argument("--restart", choices=("workers", "all"), help="these too, with the code as it is now"),
+    JSON,
+    DRY_RUN,
+    records=("restart",),
+)
 def run_reload(arguments: argparse.Namespace) -> int:
     """Take over a changed context.py and crontabs/ without stopping what runs.
 
     New processes start, and processes that are gone end. A process whose entry changed ends and
     starts again; its workers finish their units first. Schedulers, MX and agents are restarted, one
     after the other. All others keep running. A context with mistakes changes nothing.
+
+    A change of Python code changes no entry: with --restart, the workers of the project, or all
+    processes, start again too, after the unit that they have begun.
     """
     from synergy import compose
     from synergy.names import SUPERVISOR_TOPIC
@@ -53,7 +62,12 @@ def run_reload(arguments: argparse.Namespace) -> int:
         closing(compose.open_bus(project, store)) as bus,
         closing(bus.listener(SUPERVISOR_TOPIC)) as listener,
     ):
-        request = ask(store.facts, settings.box_id, dry_run=arguments.dry_run)
+        request = ask(
+            store.facts,
+            settings.box_id,
+            dry_run=arguments.dry_run,
+            restart=_restart(arguments, project),
+        )
         bus.notify(SUPERVISOR_TOPIC)
         wait = _Wait(project, store, listener, running)
         answer = wait.result(request)
@@ -62,6 +76,15 @@ def run_reload(arguments: argparse.Namespace) -> int:
             wait.for_schedules(new)
         _warn_of_kept(project, store, answer)
     return _show(arguments, project, answer)
+
+
+def _restart(arguments: argparse.Namespace, project: Project) -> list[str]:
+    """The processes that --restart names."""
+    from synergy.supervisor.reload import workers_of_project
+
+    if arguments.restart == "all":
+        return sorted(project.deployment.processes)
+    return workers_of_project(project.deployment) if arguments.restart == "workers" else []
 
 
 def _warn_of_kept(project: Project, store: Store, answer: Answer) -> None:

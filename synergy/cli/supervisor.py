@@ -13,7 +13,7 @@ from synergy.cli.options import DRY_RUN, JSON, Noun, argument
 
 if TYPE_CHECKING:
     from synergy.compose import Project
-    from synergy.supervisor.start_report import SlotReport, StartReport
+    from synergy.supervisor.start_report import SlotReport
     from synergy.supervisor.status import SupervisorStatus
 
 NOUN = Noun(
@@ -101,20 +101,7 @@ def _start(project: Project, arguments: argparse.Namespace, *, foreground: bool 
         output.print_json(supervisor_output.started_json(project, report, processes))
     else:
         supervisor_output.print_started(project, report, processes)
-    return _exit_code(report)
-
-
-def _exit_code(report: StartReport) -> int:
-    from synergy.supervisor.start_report import Outcome
-
-    codes = {
-        Outcome.UNREACHABLE: exits.UNREACHABLE,
-        Outcome.INCOMPLETE: exits.FAILED,
-        Outcome.FAILED: exits.FAILED,
-        Outcome.REFUSED: exits.REFUSED,
-        Outcome.MISCONFIGURED: exits.CONFIGURATION,
-    }
-    return codes.get(report.outcome, exits.DONE)
+    return supervisor_output.exit_code(report)
 
 
 def _show_plan(project: Project, arguments: argparse.Namespace, verb: str) -> int:

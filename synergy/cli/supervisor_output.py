@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
-from synergy.cli import output
+from synergy.cli import exits, output
 from synergy.cli.services import START
 from synergy.model.process import BuiltIn
 from synergy.names import local_token
@@ -37,7 +37,7 @@ def started_json(
         "outcome": report.outcome.value,
         "pid": report.pid,
         "reason": report.reason,
-        "dashboard": _dashboard(project, processes),
+        "dashboard": dashboard(project, processes),
         "processes": processes,
     }
 
@@ -65,8 +65,8 @@ def _print_running(project: Project, report: StartReport, processes: Sequence[Sl
         [[_slot(p.process, p.instance), p.state, p.pid] for p in processes],
     )
     output.say(f"the supervisor of box {project.settings.box_id} runs (pid {report.pid})")
-    if dashboard := _dashboard(project, processes):
-        output.say(f"dashboard: {dashboard}")
+    if url := dashboard(project, processes):
+        output.say(f"dashboard: {url}")
         _print_token(project)
     output.say(f"logs: {logs}/<process>.log")
     output.say("look: launch.py supervisor status, launch.py timetable show")
@@ -81,7 +81,7 @@ def _print_running(project: Project, report: StartReport, processes: Sequence[Sl
     _print_store_warnings(project)
 
 
-def _dashboard(project: Project, processes: Sequence[SlotReport]) -> str | None:
+def dashboard(project: Project, processes: Sequence[SlotReport]) -> str | None:
     """The URL of the dashboard; None if no started process serves it."""
     is_served = any(
         project.process(progress.process).classname == BuiltIn.MX and progress.state == "running"
@@ -105,6 +105,20 @@ def _print_store_warnings(project: Project) -> None:
     with closing(compose.open_store(project.settings)) as store:
         for warning in store.warnings():
             output.warn(warning)
+
+
+def exit_code(report: StartReport) -> int:
+    """The exit code of a command that started a supervisor."""
+    from synergy.supervisor.start_report import Outcome
+
+    codes = {
+        Outcome.UNREACHABLE: exits.UNREACHABLE,
+        Outcome.INCOMPLETE: exits.FAILED,
+        Outcome.FAILED: exits.FAILED,
+        Outcome.REFUSED: exits.REFUSED,
+        Outcome.MISCONFIGURED: exits.CONFIGURATION,
+    }
+    return codes.get(report.outcome, exits.DONE)
 
 
 def print_stopped(report: StopReport) -> None:

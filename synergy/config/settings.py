@@ -26,9 +26,10 @@ class Settings:
     `mx_certificate` and `mx_key` are both None without TLS; `mx_session_idle` is in minutes.
     `mx_public_url` ends with a slash, and is "" if unknown; without `mx_oidc_issuer` there is no
     single sign-on. `schedules_update` is `create` (missing declared schedules are created) or
-    `sync` (stored schedules follow the declaration). `webhook_networks` are private networks that
-    requests of schedules may reach, `webhook_plaintext` hosts and networks that webhooks may reach
-    by `http`; `webhook_secrets`, up to two, sign requests.
+    `sync` (stored schedules follow the declaration). `log_level` is `info` or `debug`.
+    `webhook_networks` are private networks that requests of schedules may reach,
+    `webhook_plaintext` hosts and networks that webhooks may reach by `http`; `webhook_secrets`, up
+    to two, sign requests.
     """
 
     env: str
@@ -54,6 +55,7 @@ class Settings:
     mx_oidc_role_claim: str
     mx_oidc_roles: tuple[tuple[str, str], ...]
     demo_stream: bool
+    log_level: str
     retention: Retention
     schedules_update: str
     webhook_networks: tuple[IpNetwork, ...]

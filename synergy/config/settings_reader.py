@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -34,6 +34,7 @@ _HOST = re.compile(r"[A-Za-z0-9:][A-Za-z0-9_.:-]*|\[[0-9A-Fa-f:.]+\]", re.ASCII)
 _PORTS = range(1, 65536)
 _IDLE = range(5, 721)  # minutes; the use of a session is noted once a minute
 _UPDATES = ("create", "sync")
+_LEVELS = ("info", "debug")
 _ON_OFF = {"on": True, "off": False, True: True, False: False}
 
 
@@ -88,8 +89,9 @@ class _SettingsReader:
             mx_oidc_role_claim=self._text("mx_oidc_role_claim", "groups"),
             mx_oidc_roles=self._words("mx_oidc_roles", oidc.roles),
             demo_stream=self._demo_stream(),
+            log_level=self._choice("log_level", _LEVELS),
             retention=self._retention(),
-            schedules_update=self._schedules_update(),
+            schedules_update=self._choice("schedules_update", _UPDATES),
             webhook_networks=self._words("webhook_networks", webhooks.networks),
             webhook_plaintext=self._words("webhook_plaintext", webhooks.plaintext),
             webhook_secrets=self._words("webhook_secrets", webhooks.secrets),
@@ -235,10 +237,12 @@ class _SettingsReader:
             return False
         return _ON_OFF[key]
 
-    def _schedules_update(self) -> str:
-        text = self._text("schedules_update", "create")
-        if text not in _UPDATES:
-            self._mistake("schedules_update", f"{text!r}: {suggestion(text, _UPDATES)}")
+    def _choice(self, name: str, allowed: Sequence[str]) -> str:
+        """One of the allowed words, by default the first."""
+        text = self._text(name, allowed[0])
+        if text not in allowed:
+            self._mistake(name, f"{text!r}: {suggestion(text, allowed)}")
+            return allowed[0]
         return text
 
     def _words(self, name: str, read: Callable[[str], tuple[Word, ...]]) -> tuple[Word, ...]:

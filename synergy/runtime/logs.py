@@ -41,6 +41,7 @@ MOST = 100  # items of one list or mapping
 
 logger = logging.getLogger("synergy")
 
+_TALKATIVE = ("pymongo", "pika", "httpcore", "httpx", "asyncio", "botocore", "urllib3")
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
@@ -56,8 +57,11 @@ def configure(
     box: str,
     instance: int = 1,
     console: bool = False,
+    level: str = "info",
 ) -> Path:
     """Sends all logging of this process to its file, and to standard error if `console`.
+
+    `level` is "info" or "debug"; libraries that log each message they exchange stay at "info".
 
     Exceptions that end a thread are logged too. Returns the file; calling it again replaces
     what was configured before.
@@ -77,7 +81,9 @@ def configure(
     for handler in handlers:
         handler.setFormatter(formatter)
         root.addHandler(handler)
-    root.setLevel(logging.INFO)
+    root.setLevel(level.upper())
+    for name in _TALKATIVE:
+        logging.getLogger(name).setLevel(logging.INFO)
     threading.excepthook = _log_thread_failure
     return path
 

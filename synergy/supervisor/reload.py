@@ -95,6 +95,15 @@ def ending(old: Deployment, new: Deployment, box: str) -> Ending:
     )
 
 
+def workers_of_project(deployment: Deployment) -> list[str]:
+    """The processes whose classes the project has; those of Synergy and commands are left out."""
+    return sorted(
+        name
+        for name, process in deployment.processes.items()
+        if process.classname is not None and not process.classname.startswith("synergy.")
+    )
+
+
 def restarting(deployment: Deployment, slots: Collection[Slot]) -> Ending:
     """These slots, which are to end and to start again."""
     processes = deployment.processes

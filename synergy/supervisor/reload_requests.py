@@ -22,10 +22,14 @@ from synergy.storage.protocol import Facts
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request to take over the context, or to say what that would change."""
+    """A request to take over the context, or to say what that would change.
+
+    `restart` are processes that are restarted even if their entries are the same.
+    """
 
     id: str
     dry_run: bool
+    restart: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +47,9 @@ class Answer:
     failed: Sequence[str] = ()
 
 
-def ask(facts: Facts, box: str, *, dry_run: bool) -> Request:
+def ask(facts: Facts, box: str, *, dry_run: bool, restart: Sequence[str] = ()) -> Request:
     """Stores a new request; the supervisor of the box has to be notified."""
-    request = Request(uuid.uuid4().hex, dry_run)
+    request = Request(uuid.uuid4().hex, dry_run, restart)
     facts.set(reload_request(box), json.dumps(asdict(request)))
     return request
 

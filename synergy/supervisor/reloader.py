@@ -80,13 +80,17 @@ class Reloader:
             return False
         changes = asdict(compare(self.deployment, new, self._config.box))
         unfinished = self._unfinished() & new.processes.keys()
-        changes["restarted"] = sorted({*changes["restarted"], *unfinished})
+        here = belonging(self.deployment, self._config.box) & belonging(new, self._config.box)
+        asked = {slot for slot in here if slot.process in request.restart}
+        named = {slot.process for slot in asked}
+        changes["restarted"] = sorted({*changes["restarted"], *unfinished, *named})
         if request.dry_run:
             self._requests.reply(Answer(request.id, changes=changes))
             return False
         under_way = Answer(request.id, changes=changes, is_done=False)
         self._requests.answer(under_way)
         self._rollout.add(ending(self.deployment, new, self._config.box))
+        self._rollout.add(restarting(new, asked))
         self.deployment, self._under_way = new, under_way
         logger.info("The context is taken over", extra={"event": "supervisor.reloads"})
         return True

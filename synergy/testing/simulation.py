@@ -73,7 +73,6 @@ class Simulation:
         self.bus: Bus = bus(self.store)
         self.stop = Stop()
         self._remove_home: finalize[..., Any] | None = None
-        self.store.facts.set_default(TIMETABLE_START, self.start)
         self.scheduler = Scheduler(self.workplace("", "scheduler-1"))
         self.bulk = Bulk(self.store, self.bus, deployment, self.timetable)
         self.process_commands = ProcessCommands(self.store, self.bus, deployment)
@@ -93,7 +92,7 @@ class Simulation:
     ) -> Self:
         """A deployment of entries as in `context.py`; raises ConfigurationError for mistakes."""
         deployment = from_entries(process_context, timetable_context, schedule_context)
-        return cls(deployment, start=start, now=now, workers=workers)
+        return cls(deployment, start=start, now=now, workers=workers)._begun()
 
     @classmethod
     def of_project(
@@ -105,7 +104,12 @@ class Simulation:
         workers: Mapping[str, type[Worker]] | None = None,
     ) -> Self:
         """The deployment of the `context.py` in a folder, by default that of this project."""
-        return cls(from_project(folder), start=start, now=now, workers=workers)
+        return cls(from_project(folder), start=start, now=now, workers=workers)._begun()
+
+    def _begun(self) -> Self:
+        """This simulation, whose timetable has its start before the scheduler's first turn."""
+        self.store.facts.set_default(TIMETABLE_START, self.start)
+        return self
 
     def __enter__(self) -> Self:
         return self

@@ -25,7 +25,7 @@ READING = set(
     """
     audit-log head, audit-log list, audit-log verify, bench, box id, box list, check, event emit,
     event list, gc status, ingest, journal list, process list, process show, queue dead, queue list,
-    report, schedule list, schedule pending, schedule preview, schedule run, schedule runs,
+    report, rows, schedule list, schedule pending, schedule preview, schedule run, schedule runs,
     schedule show, schedule why, status, store check, store status, supervisor status, test,
     timetable audit, timetable show, timetable wait, timetable why, unit list, unit log, unit show,
     user list

@@ -128,7 +128,7 @@ def test_an_unexpected_error_with_unusable_settings_still_says_what_to_do(
         (["audit"], "did you mean timetable audit?"),
         (["dead", "--json"], "did you mean queue dead?"),
         (["retry"], "did you mean timetable retry or unit retry or schedule retry?"),
-        (["zzz"], "expected supervisor, box"),
+        (["zzz"], "expected supervisor, dev, box"),
         (["probe", "--nothing"], "unrecognized arguments: --nothing"),
     ],
 )

@@ -57,9 +57,9 @@ class Context:
     def pid(self, name):
         return next((o.pid for o in self.driver.supervisor.view() if o.process == name), None)
 
-    def ask(self, deployment, *, dry_run=False):
+    def ask(self, deployment, *, dry_run=False, restart=()):
         self.now = deployment
-        request = ask(self.driver.store.facts, BOX, dry_run=dry_run)
+        request = ask(self.driver.store.facts, BOX, dry_run=dry_run, restart=restart)
         self.driver.turn()
         return request
 
@@ -104,6 +104,20 @@ def test_a_worker_whose_entry_changed_finishes_its_work_first(home, drive):
     context.until_done(request)
     assert context.pid("W") not in (None, before)
     assert (home / "logs" / "W.out").read_text() == "finished\n"
+
+
+def test_processes_with_the_same_entry_restart_on_request_after_their_work(home, drive):
+    context = Context(home, drive, {"A": SLEEPS, "W": WORKS}, working=["W"], grace=0.0)
+    kept, before = context.pid("A"), context.pid("W")
+
+    request = context.ask(context.deployment("A", "W"), restart=["W", "Elsewhere"])
+    context.driver.until_state("finishing", "W")
+    os.kill(before, signal.SIGUSR2)
+    answer = context.until_done(request)
+
+    assert answer.changes["restarted"] == ["W"]
+    assert context.pid("W") not in (None, before)
+    assert context.pid("A") == kept
 
 
 def test_a_worker_that_is_gone_finishes_its_work_first(home, drive):

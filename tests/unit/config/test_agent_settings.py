@@ -45,6 +45,7 @@ def test_lists_are_separated_by_commas(project: Path) -> None:
     ("name", "value", "reason"),
     [
         ("SCHEDULES_UPDATE", "snyc", "'snyc': did you mean sync?"),
+        ("LOG_LEVEL", "debgu", "'debgu': did you mean debug?"),
         ("WEBHOOK_NETWORKS", "10.0.0.0/33", "'10.0.0.0/33': expected a network"),
         ("WEBHOOK_NETWORKS", "10.0.0.5/8", "did you mean 10.0.0.0/8?"),
         ("WEBHOOK_NETWORKS", "intranet", "'intranet': expected a network such as 10.1.0.0/16"),
