@@ -107,7 +107,7 @@ class Simulation:
         return cls(from_project(folder), start=start, now=now, workers=workers)._begun()
 
     def _begun(self) -> Self:
-        """This simulation, whose timetable has its start before the scheduler's first turn."""
+        """The same simulation, whose timetable has a start before the scheduler's first turn."""
         self.store.facts.set_default(TIMETABLE_START, self.start)
         return self
 

@@ -18,6 +18,8 @@ import pytest
 import synergy
 from synergy.agent.agent import Agent
 from synergy.agent.delivering.delivery_service import DeliveryService
+from synergy.cli.dev_files import FileWatcher
+from synergy.cli.dev_log import LogFollower
 from synergy.messaging.rabbitmq.loop import IoThread
 from synergy.mx.background_audit import BackgroundAudit
 from synergy.mx.operation_runner import OperationRunner
@@ -104,6 +106,8 @@ def _work(place: Workplace) -> None:
     run_units(place, lambda _task: Nothing(), ())
 
 
+FOLDER = Path(__file__).parent / "supervisor"  # any folder of files
+
 SERVICES: dict[type, Callable[[Workplace], Startable]] = {
     BackgroundAudit: lambda place: _mx(place).audits,
     OperationRunner: lambda place: OperationRunner(_mx(place)),
@@ -113,6 +117,10 @@ SERVICES: dict[type, Callable[[Workplace], Startable]] = {
     Heartbeat: _heartbeat,
     EventLoopThread: lambda _place: EventLoopThread("loop"),
     IoThread: lambda _place: IoThread(),
+    LogFollower: lambda place: LogFollower(FOLDER, place.clock, lambda _name, _line: None),
+    FileWatcher: lambda place: FileWatcher(
+        FOLDER, FOLDER / "context.py", FOLDER, place.clock, lambda _effect: True
+    ),
 }
 PROCESSES: dict[str, Callable[[Workplace], Startable]] = {
     "scheduler": lambda place: ProcessThread(place, lambda at: Scheduler(at).start()),
