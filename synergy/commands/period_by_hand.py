@@ -71,10 +71,6 @@ class PeriodByHand:
         generation = level.generation(ordinal) + (level.state(ordinal) is not JobState.EMBRYO)
         return unit_of_period(level.process, ordinal, now, generation, ids)
 
-    def preview(self, now: datetime) -> Sequence[Touched]:
-        """The jobs that are started over; none for a job that has not begun."""
-        return self._bulk(now).preview(self._request).first
-
     def conclude(
         self, unit: UnitOfWork, done: DoneByHand, owner: str, actor: Actor, now: datetime
     ) -> Sequence[Touched]:
