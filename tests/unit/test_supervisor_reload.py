@@ -16,7 +16,7 @@ from synergy.model.process import (
     Process,
     Tree,
 )
-from synergy.supervisor.reload import Rollout, compare, ending
+from synergy.supervisor.reload import Rollout, compare, ending, workers_of_project
 from synergy.supervisor.states import Slot, SlotState, SlotStatus
 
 BOX = "dev"
@@ -184,3 +184,7 @@ def test_nothing_is_held_once_the_supervisor_stops() -> None:
     rollout.clear()
     assert rollout.is_over
     assert rollout.held == frozenset()
+
+
+def test_workers_of_the_project_are_those_whose_classes_it_has() -> None:
+    assert workers_of_project(OLD) == ["Daemon"]
