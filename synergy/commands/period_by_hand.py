@@ -143,7 +143,9 @@ class PeriodByHand:
         return BulkRequest(BulkVerb.REPROCESS, (jobs,))
 
     def _changed(self) -> Refused:
-        return Refused(f"{self._name} has changed meanwhile, and nothing was written: try again")
+        return Refused(
+            f"{self._name} has changed meanwhile, and its rows were not written: try again"
+        )
 
 
 def _refuse_unready(place: Place, ordinal: int, now: datetime) -> None:
