@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from synergy.cli import exits, output, supervisor_output
 from synergy.cli.options import JSON, Verbs, argument
 from synergy.errors import Refused
+from synergy.program import PROGRAM
 
 if TYPE_CHECKING:
     from synergy.cli.dev_files import Effect
@@ -59,7 +60,7 @@ def run_dev(arguments: argparse.Namespace) -> int:
 
 
 def _running(pid: int | None) -> Refused:
-    return Refused(f"a supervisor runs already (pid {pid}): launch.py supervisor stop")
+    return Refused(f"a supervisor runs already (pid {pid}): {PROGRAM} supervisor stop")
 
 
 @contextmanager

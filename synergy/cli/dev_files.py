@@ -40,9 +40,13 @@ class FileWatcher(Service):
     """
 
     def __init__(
-        self, project: Path, context: Path, home: Path, clock: Clock,
+        self,
+        project: Path,
+        context: Path,
+        home: Path,
+        clock: Clock,
         changed: Callable[[Effect], bool],
-    ) -> None:  # fmt: skip
+    ) -> None:
         """`context` is the file of the context, `home` a folder that is left out."""
         super().__init__("dev watch", clock, RULE)
         self._project = project

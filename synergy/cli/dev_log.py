@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -53,6 +54,7 @@ class LogFollower(Service):
         for name in sorted(self._followed):
             for line in self._added(name):
                 self._show(name, line)
+        sys.stdout.flush()  # it may be a pipe
         return LOOK_SECONDS
 
     def finish(self) -> None:

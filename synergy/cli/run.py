@@ -14,6 +14,7 @@ from synergy.cli import run_output
 from synergy.cli.options import JSON, REASON, Verbs, argument, json_object, limit, not_empty
 from synergy.cli.services import Services, actor, services
 from synergy.errors import InvalidValue, NotFound
+from synergy.program import PROGRAM
 
 if TYPE_CHECKING:
     from synergy.commands.jobs import Touched
@@ -41,7 +42,13 @@ add = VERBS.add_to
         action="store_false",
         help="conclude the period, and write its rows",
     ),
-    argument("--arguments", metavar="JSON", type=json_object, default={}, help="in place of some"),
+    argument(
+        "--arguments",
+        metavar="JSON",
+        type=json_object,
+        default={},
+        help="an object; its values win",
+    ),
     limit(20),
     JSON,
     REASON,
@@ -89,7 +96,7 @@ def _working(at: Services, name: str) -> WorkingProcess:
 
     process = at.project.process(name)
     if not isinstance(process, WorkingProcess):
-        step = f"it is a daemon: launch.py process start {name} --console"
+        step = f"it is a daemon: {PROGRAM} process start {name} --console"
         raise NotFound("managed or free-run process", name, step)
     return process
 
@@ -118,7 +125,7 @@ def _run_freely(at: Services, process: FreerunProcess, arguments: argparse.Names
     if not arguments.dry_run:
         raise InvalidValue(
             f"{process.name} is a free-run process, which has no rows to write: "
-            f"launch.py process trigger {process.name} stores its run"
+            f"{PROGRAM} process trigger {process.name} stores its run"
         )
     run = process_run_on_request(process, None, actor(arguments.reason), at.now)
     run = replace(run, request={"process": process.name, "arguments": arguments.arguments})

@@ -26,6 +26,7 @@ from synergy.model.job import JobState
 from synergy.model.process import Deployment
 from synergy.model.unit_of_work import Hint, SinkWrite, UnitOfWork, UnitState
 from synergy.names import SCHEDULER_TOPIC
+from synergy.program import PROGRAM
 from synergy.queries.timetable.load import load_timetable
 from synergy.storage.protocol import LogLine, Store, unique_documents
 from synergy.timetable.readiness import blockers, readiness
@@ -71,10 +72,6 @@ class PeriodByHand:
         generation = level.generation(ordinal) + (level.state(ordinal) is not JobState.EMBRYO)
         return unit_of_period(level.process, ordinal, now, generation, ids)
 
-    def preview(self, now: datetime) -> Sequence[Touched]:
-        """The jobs that are started over; none for a job that has not begun."""
-        return self._bulk(now).preview(self._request).first
-
     def conclude(
         self, unit: UnitOfWork, done: DoneByHand, owner: str, actor: Actor, now: datetime
     ) -> Sequence[Touched]:
@@ -117,8 +114,8 @@ class PeriodByHand:
         running = [unit for unit in units if unit.state is UnitState.IN_PROGRESS]
         if running:
             raise Refused(
-                f"a worker carries out {self._name}: launch.py timetable wait {self._name}, or "
-                f"launch.py unit cancel {running[0].id}"
+                f"a worker carries out {self._name}: {PROGRAM} timetable wait {self._name}, or "
+                f"{PROGRAM} unit cancel {running[0].id}"
             )
         level = place.level
         if level.state(ordinal) is JobState.EMBRYO and any(
@@ -126,7 +123,7 @@ class PeriodByHand:
         ):
             raise Refused(
                 f"a scheduler is about to have {self._name} carried out: "
-                f"launch.py timetable wait {self._name}"
+                f"{PROGRAM} timetable wait {self._name}"
             )
 
     @property
@@ -147,7 +144,9 @@ class PeriodByHand:
         return BulkRequest(BulkVerb.REPROCESS, (jobs,))
 
     def _changed(self) -> Refused:
-        return Refused(f"{self._name} has changed meanwhile, and nothing was written: try again")
+        return Refused(
+            f"{self._name} has changed meanwhile, and its rows were not written: try again"
+        )
 
 
 def _refuse_unready(place: Place, ordinal: int, now: datetime) -> None:
@@ -168,5 +167,5 @@ def _refuse_unready(place: Place, ordinal: int, now: datetime) -> None:
     if not ready.may_finish:
         first = blockers(place, ordinal, 1)[0]
         raise Refused(
-            f"{name} waits for {first.process} {first.timeperiod}: launch.py timetable why {name}"
+            f"{name} waits for {first.process} {first.timeperiod}: {PROGRAM} timetable why {name}"
         )

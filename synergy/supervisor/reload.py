@@ -101,11 +101,17 @@ def ending(old: Deployment, new: Deployment, box: str) -> Ending:
 
 
 def workers_of_project(deployment: Deployment) -> list[str]:
-    """The processes whose classes the project has; those of Synergy and commands are left out."""
+    """The processes that import classes of the project, with the pool for those that it serves.
+
+    Those of Synergy and commands are left out.
+    """
+    pooled = deployment.pooled()
     return sorted(
-        name
-        for name, process in deployment.processes.items()
-        if process.classname is not None and not process.classname.startswith("synergy.")
+        {
+            POOL if name in pooled else name
+            for name, process in deployment.processes.items()
+            if process.classname is not None and not process.classname.startswith("synergy.")
+        }
     )
 
 

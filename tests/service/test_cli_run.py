@@ -193,7 +193,7 @@ def test_a_job_that_changed_meanwhile_is_not_concluded(visited):
     really_settle(visited)
     seq = visited.store.journal.last_seq()
     done = DoneByHand(UnitMove.PASS, {}, (), ())
-    with pytest.raises(Refused, match="has changed meanwhile, and nothing was written"):
+    with pytest.raises(Refused, match="has changed meanwhile, and its rows were not written"):
         period.conclude(unit, done, "me", OPERATOR, now)
     assert visited.store.journal.last_seq() == seq
     assert pages(visited) == 4

@@ -53,6 +53,16 @@ def test_a_line_may_be_about_another_process(tmp_path: Path) -> None:
     assert "process_name" not in line
 
 
+def test_debug_shows_the_lines_of_debug_without_those_of_libraries(tmp_path: Path) -> None:
+    path = logs.configure(tmp_path, "P", "b", level="debug")
+    log.debug("seen")
+    logging.getLogger("pymongo.command").debug("a message to the server")
+    assert [line["message"] for line in lines(path)] == ["seen"]
+    logs.configure(tmp_path, "P", "b")
+    log.debug("not seen")
+    assert len(lines(path)) == 1
+
+
 def test_each_instance_has_its_own_file(tmp_path: Path) -> None:
     assert logs.configure(tmp_path, "P", "b") == tmp_path / "logs" / "P.log"
     path = logs.configure(tmp_path, "P", "b", instance=2)

@@ -19,7 +19,7 @@ from synergy.model.process import (
 )
 from synergy.names import POOL
 from synergy.supervisor.assignment import belonging
-from synergy.supervisor.reload import Rollout, compare, ending, restarting
+from synergy.supervisor.reload import Rollout, compare, ending, restarting, workers_of_project
 from synergy.supervisor.states import Slot, SlotState, SlotStatus
 
 BOX = "dev"
@@ -238,3 +238,7 @@ def test_nothing_is_held_once_the_supervisor_stops() -> None:
     rollout.clear()
     assert rollout.is_over
     assert rollout.held == frozenset()
+
+
+def test_workers_of_the_project_are_those_whose_classes_it_has() -> None:
+    assert workers_of_project(OLD) == ["Daemon"]
