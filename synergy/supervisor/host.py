@@ -177,7 +177,6 @@ class ProcessHost:
 
         Only a process that the kernel blocks (a hung disk) survives KILL; it runs no code again.
         """
-        self._launcher.close()
         left = self.leftovers(known)
         if grace:
             for entry in left:

@@ -256,6 +256,10 @@ class Home:
         leftovers = ProcessHost(self.path, PROJECT).leftovers()
         return {entry.pid: _slot(marker_of(entry.pid), self.box) for entry in leftovers}
 
+    def slotted(self) -> dict[int, str]:
+        """Like `marked`, without the fork server, which is of no slot."""
+        return {pid: slot for pid, slot in self.marked().items() if slot != "fork-server"}
+
     def leaders(self) -> dict[str, int]:
         """The pid of each slot (`Process/instance`) that the supervisor reports and that lives."""
         with self.store() as store:

@@ -140,7 +140,7 @@ def assert_levels_add_up(rows):
 
 
 def assert_doubled_start_changes_nothing(home, pid):
-    leaders, marked = home.leaders(), home.marked()
+    leaders, slotted = home.leaders(), home.slotted()
     second = home.launch("supervisor", "start")
     assert f"already runs (pid {pid})" in second.out
 
@@ -149,10 +149,10 @@ def assert_doubled_start_changes_nothing(home, pid):
     running = [seen for seen in status["processes"] if seen["state"] == "running"]
     assert {f"{seen['name']}/{seen['instance']}": seen["pid"] for seen in running} == leaders
     assert all(seen["rss"] > 0 and seen["restarts"] == 0 for seen in running)
-    assert sorted(marked.values()) == sorted(leaders)
+    assert sorted(slotted.values()) == sorted(leaders)
     assert {"SingleSessionWorker/1", "SingleSessionWorker/2", "Scheduler/1"} <= set(leaders)
     assert "EventStreamGenerator/1" not in leaders
-    assert home.marked() == marked
+    assert home.slotted() == slotted
 
 
 def assert_a_second_log_starts_over_what_it_touches(home, folder):

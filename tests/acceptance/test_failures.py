@@ -332,7 +332,7 @@ def assert_fails_alone(home, process, hours, defects):
 
 def programs(home):
     """The pids of programs that workers have started."""
-    return set(home.marked()) - set(home.leaders().values())
+    return set(home.slotted()) - set(home.leaders().values())
 
 
 def a_stubborn_program(home, hour, attempt=1):

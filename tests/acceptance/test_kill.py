@@ -80,7 +80,7 @@ def assert_as_declared(home):
         if process.is_on
         for instance in range(1, process.instances + 1)
     )
-    slots = home.marked()
+    slots = home.slotted()
     assert Counter(slots.values()) == declared
     assert set(slots) == set(leaders.values())
 

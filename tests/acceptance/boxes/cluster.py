@@ -144,8 +144,8 @@ def assert_as_declared(box: Box) -> None:
         if process.is_on and process.name in assigned
         for instance in range(1, process.instances + 1)
     )
-    assert Counter(box.marked().values()) == declared
-    assert set(box.marked()) == set(leaders.values())
+    assert Counter(box.slotted().values()) == declared
+    assert set(box.slotted()) == set(leaders.values())
     supervisor = {box.supervisor()}
     assert box.machine.pids() >= supervisor | set(leaders.values())
 
