@@ -22,6 +22,7 @@ process_context = {{
         command=["cat", {gate!r}],
         present_on_boxes=[".*"],
         timeout={timeout!r},
+        instances={instances!r},
     ),
 }}
 timetable_context = {{}}
@@ -41,8 +42,9 @@ class Deployed:
         self.tab.write_text(CRONTAB)
         self.declare()
 
-    def declare(self, timeout="1h"):
-        self.context.write_text(CONTEXT.format(gate=str(self.gate), timeout=timeout))
+    def declare(self, timeout="1h", instances=1):
+        fields = {"gate": str(self.gate), "timeout": timeout, "instances": instances}
+        self.context.write_text(CONTEXT.format(**fields))
 
     def begin_long(self):
         """A run of `Long` that is under way."""
@@ -81,15 +83,15 @@ def test_a_crontab_is_taken_over_and_a_worker_that_is_at_work_keeps_its_process(
     [name] = imported["new"]
     assert [remark["line"] for remark in imported["refused"]] == [3]
     shown = home.ask("reload", "--dry-run")
-    assert shown["added"] == shown["schedules_added"] == [name]
+    assert (shown["added"], shown["schedules_added"]) == (["Pool", name], [name])
     assert home.leaders() == before
     done = home.ask("reload")
 
-    assert (done["added"], done["failed"]) == ([name], [])
+    assert (done["added"], done["failed"]) == (["Pool", name], [])
     assert done["restarted"] == ["Agent", "Scheduler"]
     after = home.leaders()
     assert after["Long/1"] == before["Long/1"]
-    assert after.keys() - before.keys() == {f"{name}/1"}
+    assert after.keys() - before.keys() == {"Pool/1", "Pool/2"}
     assert {slot for slot in before if after[slot] != before[slot]} == {"Scheduler/1", "Agent/1"}
 
     run = home.ask("schedule", "trigger", name)["run"]
@@ -122,6 +124,30 @@ def test_a_worker_whose_entry_changed_finishes_its_unit_and_then_starts_again(de
     unit = deployed.until(long, UnitState.PROCESSED)
     assert (unit.attempt, deployed.log(long)) == (1, ["the end"])
     assert home.leaders()["Long/1"] != before
+    home.check_journal()
+
+
+def test_members_of_the_pool_are_replaced_each_after_its_unit(deployed):
+    home = deployed.home
+    deployed.declare(instances="pool")
+    home.ask("reload")
+    long = deployed.begin_long()
+    before = {slot: pid for slot, pid in home.leaders().items() if slot.startswith("Pool/")}
+    with home.store() as store:
+        [unit] = store.units.get([long])
+    busy = int(unit.owner.split("/")[2])
+
+    deployed.declare(timeout="2h", instances="pool")
+    reloading = home.begin("reload", "--json")
+    idle = next(slot for slot, pid in before.items() if pid != busy)
+    home.until(lambda store: home.leaders_in(store).get(idle) not in {None, before[idle]})
+    assert busy in home.leaders().values()
+    assert reloading.poll() is None
+    deployed.open_gate()
+
+    assert "Pool" in end_of(reloading).json["restarted"]
+    assert deployed.until(long, UnitState.PROCESSED).attempt == 1
+    assert busy not in home.leaders().values()
     home.check_journal()
 
 

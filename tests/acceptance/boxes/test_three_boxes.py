@@ -131,7 +131,7 @@ def test_box_list_shows_all_boxes_and_their_processes(cluster):
     }
     assert running["box-a"] == {"Scheduler"}
     assert running["box-c"] == running["box-b"] - {
-        "Scheduler", "ClientMonthlyAggregator", "ClientYearlyAggregator", "YearlyReportExporter",
+        "Scheduler", "ClientMonthlyAggregator", "ClientYearlyAggregator", "Pool",
     } | {"AlertDailyWorker"}  # fmt: skip
     assert cluster.a.ask("box", "sync")["added"] == []
 
