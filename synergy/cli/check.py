@@ -46,5 +46,6 @@ def _summary(found: Checked) -> str:
     if found.mistakes:
         return f"{counted(len(found.mistakes), 'mistake')}: nothing would start"
     warnings = f", {counted(len(found.warnings), 'warning')}" if found.warnings else ""
-    processes, trees = len(found.deployment.processes), len(found.deployment.trees)
-    return f"settings and context are sound: {processes} processes, {trees} trees{warnings}"
+    trees = counted(len(found.deployment.trees), "tree")
+    processes = len(found.deployment.processes)
+    return f"settings and context are sound: {processes} processes, {trees}{warnings}"

@@ -55,11 +55,22 @@ def test_its_workers_win_over_those_of_another_package_and_it_is_found_from_belo
     shop: Path,
 ) -> None:
     done = python(shop / "data", "-m", "synergy", "check")  # PYTHONPATH has other `workers`
-    assert done.stdout == "settings and context are sound: 6 processes, 1 trees\n", done
+    assert done.stdout == "settings and context are sound: 7 processes, 1 tree\n", done
 
 
-def test_the_tests_of_a_new_project_pass(shop: Path) -> None:
-    done = python(shop, "-m", "pytest", "-q", "-p", "no:cacheprovider")
+@pytest.mark.parametrize("place", [".", "tests"])
+def test_the_tests_of_a_new_project_pass(shop: Path, place: str) -> None:
+    """By the command `pytest`, as its README says: `python -m` would add the current folder."""
+    alone = "import sys; sys.path.remove(''); import pytest; sys.exit(pytest.main(sys.argv[1:]))"
+    done = python(shop / place, "-c", alone, "-q", "-p", "no:cacheprovider")
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_tests_of_a_new_project_pass_with_other_orders(tmp_path: Path) -> None:
+    made.new_project(tmp_path / "shop", NOW).write()
+    with (tmp_path / "shop" / "data" / "orders.csv").open("a") as orders:
+        orders.write("1007,2026-11-23T09:45:00,tea,10,3.50\n")
+    done = python(tmp_path / "shop", "-m", "pytest", "-q", "-p", "no:cacheprovider")
     assert done.returncode == 0, done.stdout
 
 
@@ -102,6 +113,10 @@ def test_the_image_copies_what_the_project_has(shop: Path) -> None:
     assert (shop / "requirements.txt").is_file()
     assert "pytest" not in (shop / "requirements.txt").read_text()
     assert "USER synergy" in steps
+    private = next(
+        number for number, step in enumerate(steps) if step.startswith("RUN chmod -R a+")
+    )
+    assert steps.index("COPY . .") < private < steps.index("USER synergy")
     command = json.loads(steps[-1].removeprefix("CMD "))
     assert command == ["synergy", "supervisor", "start", "--foreground"]
 
