@@ -11,8 +11,10 @@ from synergy.errors import NotFound
 from synergy.messaging.message import EventsMessage
 from synergy.model.box import SILENT_AFTER, ObservedProcess
 from synergy.model.unit_of_work import UnitState, unit_id
+from synergy.names import POOL
 from synergy.storage.protocol import LogLine
 from tests.factories import a_hint, a_unit
+from tests.service.pools import a_pooled_system, pooled
 from tests.service.query_kit import a_watched_site, reads_of
 from tests.service.scheduler_harness import OPERATOR
 
@@ -158,3 +160,21 @@ def test_boxes_show_what_is_assigned_and_what_was_seen(system, reads):
     first, _ = reads.boxes()
     assert (first.age, first.is_silent) == (46, True)
     assert reads.process("Hour").boxes[0].running == 0  # as far as reports show
+
+
+def test_a_pooled_process_is_shown_with_the_members_of_each_box():
+    system = a_pooled_system(pooled("A"), size=2)
+    reads, now = reads_of(system), system.clock.now()
+    states = {"box": ("running", "running"), "large": ("running", "backoff", "running")}
+    for box, seen in states.items():
+        members = [ObservedProcess(box, POOL, n, state) for n, state in enumerate(seen, 1)]
+        system.store.boxes.assign(box, ["A", POOL])
+        system.store.boxes.report(box, members, now)
+    shown = reads.process("A")
+    assert (shown.is_pooled, shown.instances) == (True, 0)
+    assert [(p.box, p.running, p.wanted) for p in shown.boxes] == [("box", 2, 2), ("large", 2, 3)]
+    pool = reads.process(POOL)
+    assert (pool.is_pooled, pool.instances) == (False, 2)
+    assert [(p.box, p.running, p.wanted) for p in pool.boxes] == [("box", 2, 2), ("large", 2, 3)]
+    [a, _] = reads.boxes()[0].processes
+    assert (a.process, a.is_pooled, a.observed) == ("A", True, ())
