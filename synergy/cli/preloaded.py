@@ -31,4 +31,4 @@ if __name__ == "__main__":
     for module in (*COMMON, *sys.argv[1:]):
         importlib.import_module(module)
     command, process.prepared = serve(compose.open_project)
-    sys.exit(main.main(command[command.index("process") :]))  # without the program's name
+    sys.exit(main.outcome(command[command.index("process") :], process.run_supervised))
