@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -226,11 +227,13 @@ def supervisor_config(project: Project) -> SupervisorConfig:
     """The configuration of the supervisor of this box; opens nothing yet."""
     from synergy.runtime import logs
     from synergy.supervisor.config import SupervisorConfig
+    from synergy.supervisor.host import fork_server_marker
 
     settings = project.settings
 
     start = (*program_line(project.path), "process", "start")
     preloaded = (store_engine(settings.store).module, bus_engine(settings.bus).module)
+    marker = fork_server_marker(settings.home) + uuid.uuid4().hex
 
     def connect() -> tuple[Store, Bus]:
         store = open_store(settings)
@@ -248,6 +251,7 @@ def supervisor_config(project: Project) -> SupervisorConfig:
         open_logs=partial(logs.configure, settings.home, "supervisor", settings.box_id),
         read_again=lambda: read_again(project.path, os.environ, settings),
         fork_server=(sys.executable, "-m", "synergy.cli.preloaded", *preloaded),
+        program=(sys.executable, "-m", "synergy.cli.supervising", *preloaded, marker),
     )
 
 

@@ -18,7 +18,7 @@ import importlib
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
@@ -117,10 +117,15 @@ class Parser(argparse.ArgumentParser):
 
 def main(argv: Sequence[str]) -> int:
     """Runs the command `argv` (without the program's name); returns its exit code."""
+    return outcome(argv, _run)
+
+
+def outcome(argv: Sequence[str], run: Callable[[Sequence[str]], int]) -> int:
+    """The exit code of a command that `run` carries out; prints why it failed."""
     gc.set_threshold(*GC_THRESHOLDS)
     is_debug = "--debug" in argv
     try:
-        code = _run(argv)
+        code = run(argv)
         sys.stdout.flush()
     except SystemExit as exit_:
         return exit_.code if isinstance(exit_.code, int) else exits.FAILED

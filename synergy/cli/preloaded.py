@@ -10,6 +10,8 @@ from __future__ import annotations
 import gc
 import importlib
 import sys
+from collections.abc import Sequence
+from typing import NoReturn
 
 from synergy import compose
 from synergy.cli import main, process
@@ -26,9 +28,20 @@ COMMON = (
     "synergy.worker.unit_runner",
 )
 
-if __name__ == "__main__":
+
+def load(modules: Sequence[str]) -> None:
+    """Imports what all processes need, and these modules."""
     gc.set_threshold(*main.GC_THRESHOLDS)
-    for module in (*COMMON, *sys.argv[1:]):
+    for module in (*COMMON, *modules):
         importlib.import_module(module)
+
+
+def run() -> NoReturn:
+    """Serves as the fork server, and runs the process in each process that it forks."""
     command, process.prepared = serve(compose.open_project)
-    sys.exit(main.main(command[command.index("process") :]))  # without the program's name
+    sys.exit(main.outcome(command[command.index("process") :], process.run_supervised))
+
+
+if __name__ == "__main__":
+    load(sys.argv[1:])
+    run()

@@ -218,10 +218,24 @@ def _stop_on_signals(stop: Stop) -> None:
 
 def _be_daemon(config: SupervisorConfig, writer: int) -> NoReturn:
     """Supervises as a daemon and never returns into the caller's copy of the program."""
+
+    def detached() -> SupervisorConfig:
+        _detach(config, writer)
+        if config.program:
+            for file in (sys.stdin.fileno(), writer):
+                os.set_inheritable(file, True)
+            os.execv(config.program[0], [*config.program, str(writer)])
+        return config
+
+    supervise_detached(detached, writer)
+
+
+def supervise_detached(configured: Callable[[], SupervisorConfig], writer: int) -> NoReturn:
+    """Supervises with the configuration, reports to the file `writer`, and ends the process."""
     code = 1
     pipe = Pipe(writer)
     try:
-        _detach(config, writer)
+        config = configured()
         report = _supervise(config, pipe.began, pipe.changed, pipe.settled)
         pipe.ended(report)
         code = 0 if report.outcome in {Outcome.STOPPED, Outcome.ALREADY_RUNNING} else 1

@@ -7,19 +7,23 @@ what it may have forked for this request.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
 import socket
 import subprocess
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from synergy.supervisor import fork_server, proctable
+from synergy.supervisor.proctable import MARKER
 
 SECONDS = 20.0  # how long an answer may take, on a busy machine
 _END_SECONDS = 2.0
+_FIRST_FILE = 3  # after standard input and output
 
 
 class ForkFailed(Exception):
@@ -29,35 +33,61 @@ class ForkFailed(Exception):
 class ForkServer:
     """A fork server that runs; it is a child of this process."""
 
-    def __init__(
-        self, command: Sequence[str], directory: Path, environment: Mapping[str, str]
-    ) -> None:
-        """Starts the server; raises ForkFailed or OSError if it is not ready in time.
-
-        Its messages go where those of this process go.
-        """
-        self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    def __init__(self, channel: socket.socket, pid: int, marker: str) -> None:
+        """Waits for the server; raises ForkFailed if it is not ready in time."""
+        self.pid = pid
+        self.marker = marker
+        self._channel = channel
         self._channel.settimeout(SECONDS)
-        try:
-            with theirs:
-                child = subprocess.Popen(
-                    list(command),
-                    cwd=directory,
-                    env=environment,
-                    stdin=theirs.fileno(),
-                    start_new_session=True,
-                )
-        except OSError:
-            self._channel.close()
-            raise
-        child.returncode = 0  # the orphans' reaper takes it off the process table
-        self.pid = child.pid
-        self._pidfd = os.pidfd_open(child.pid)
+        self._pidfd = os.pidfd_open(pid)
         try:
             self._answer()
         except ForkFailed:
             self.close()
             raise
+
+    @classmethod
+    def started(cls, command: Sequence[str], directory: Path, marker: str) -> ForkServer:
+        """A server by a new interpreter; raises ForkFailed or OSError.
+
+        Its messages go where those of this process go.
+        """
+        ours, theirs = _channel()
+        try:
+            with theirs:
+                child = subprocess.Popen(
+                    list(command),
+                    cwd=directory,
+                    env={**os.environ, MARKER: marker},
+                    stdin=theirs.fileno(),
+                    start_new_session=True,
+                )
+        except OSError:
+            ours.close()
+            raise
+        child.returncode = 0  # the orphans' reaper takes it off the process table
+        return cls(ours, child.pid, marker)
+
+    @classmethod
+    def forked(cls, command: Sequence[str], marker: str) -> ForkServer | None:
+        """A server forked from this process, which it shares its memory with; raises ForkFailed.
+
+        None in the server itself, which has to call `serve` now. It looks like `command`.
+        """
+        gc.collect()
+        gc.freeze()  # no collection writes to what is shared
+        ours, theirs = _channel()
+        pid = os.fork()
+        if pid:
+            theirs.close()
+            return cls(ours, pid, marker)
+        os.setsid()
+        os.dup2(theirs.detach(), sys.stdin.fileno())
+        ours.detach()
+        os.closerange(_FIRST_FILE, max(map(int, os.listdir("/proc/self/fd"))) + 1)
+        os.environ[MARKER] = marker
+        sys.orig_argv = list(command)
+        return None
 
     def prepare(self) -> None:
         """Prepares what the processes share that are forked until `done`; raises ForkFailed."""
@@ -106,3 +136,7 @@ class ForkServer:
         if not answer:
             raise ForkFailed("it has ended")
         return dict(json.loads(answer))
+
+
+def _channel() -> tuple[socket.socket, socket.socket]:
+    return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)

@@ -18,6 +18,7 @@ from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
 from synergy.supervisor import output, proctable
+from synergy.supervisor.fork_client import ForkServer
 from synergy.supervisor.launcher import Launcher
 from synergy.supervisor.proctable import Entry, family, read_table, send
 from synergy.supervisor.states import Slot
@@ -112,13 +113,23 @@ class Group:
 class ProcessHost:
     """The processes of one home on this machine. Not thread-safe."""
 
-    def __init__(self, home: Path, directory: Path, fork_server: Sequence[str] = ()) -> None:
-        """`fork_server` is the command of the fork server; without it, none is used."""
+    def __init__(
+        self,
+        home: Path,
+        directory: Path,
+        fork_server: Sequence[str] = (),
+        server: ForkServer | None = None,
+    ) -> None:
+        """`fork_server` is the command of the fork server; without it, none is used.
+
+        `server` is one that runs already.
+        """
         self._logs = home / "logs"
         self._directory = directory
         self._prefix = home_digest(home) + "/"
         self._is_subreaper = False
-        self._launcher = Launcher(directory, fork_server, f"{self._prefix}fork-server/")
+        marker = fork_server_marker(home)
+        self._launcher = Launcher(directory, fork_server, marker, server)
 
     def marker(self, box: str, slot: Slot) -> str:
         """A new marker, never used before."""
@@ -161,12 +172,16 @@ class ProcessHost:
     def leftovers(self, known: Collection[str] = ()) -> set[Entry]:
         """The processes with a marker of this home that is not `known`, and their descendants.
 
-        Call it only while no group of this supervisor is a child of its own process.
+        The fork server of this supervisor is none of them. Call it only while no group of this
+        supervisor is a child of its own process.
         """
         # The orphans of a subreaper came from its own processes, with or without a marker.
         own = os.getpid() if self._is_subreaper else None
+        server = self._launcher.server_pid
 
         def is_left(entry: Entry) -> bool:
+            if entry.pid == server:
+                return False
             is_marked = entry.marker.startswith(self._prefix) and entry.marker not in known
             return is_marked or entry.parent == own
 
@@ -209,6 +224,11 @@ class ProcessHost:
         """Keeps the files with the output of processes within their bound."""
         for path in self._logs.glob("*.out"):
             output.trim(path)
+
+
+def fork_server_marker(home: Path) -> str:
+    """The beginning of the markers of fork servers of this home."""
+    return f"{home_digest(home)}/fork-server/"
 
 
 def home_digest(home: Path) -> str:

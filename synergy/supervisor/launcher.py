@@ -29,15 +29,25 @@ class Launcher:
     `may_fork` is set in a subreaper: only there does a forked process become a child of its own.
     """
 
-    def __init__(self, directory: Path, fork_server: Sequence[str], marker: str) -> None:
-        """`fork_server` is its command, () for none; its markers begin with `marker`."""
+    def __init__(
+        self, directory: Path, fork_server: Sequence[str], marker: str, server: ForkServer | None
+    ) -> None:
+        """`fork_server` is its command, () for none; its markers begin with `marker`.
+
+        `server` is one that runs already.
+        """
         self.may_fork = False
         self._directory = directory
         self._command = fork_server
         self._prefix = marker
-        self._marker = ""
-        self._server: ForkServer | None = None
+        self._marker = "" if server is None else server.marker
+        self._server = server
         self._failures = 0
+
+    @property
+    def server_pid(self) -> int | None:
+        """The pid of the fork server, if it runs."""
+        return None if self._server is None else self._server.pid
 
     @contextmanager
     def together(self) -> Iterator[None]:
@@ -74,7 +84,7 @@ class Launcher:
 
     def _new_server(self) -> ForkServer:
         self._marker = self._prefix + uuid.uuid4().hex
-        return ForkServer(self._command, self._directory, {**os.environ, MARKER: self._marker})
+        return ForkServer.started(self._command, self._directory, self._marker)
 
     def _give_up(self, error: Exception, markers: set[str]) -> None:
         """Ends the server and all that it may have forked; raises OSError if something is left."""

@@ -33,7 +33,7 @@ class ProcessSlots:
         self._clock = config.clock
         self._watch = watch
         self._belonging = assignment.belonging(config.deployment, config.box)
-        self._host = ProcessHost(config.home, config.directory, config.fork_server)
+        self._host = ProcessHost(config.home, config.directory, config.fork_server, config.server)
         self.status: dict[Slot, SlotStatus] = {}
         self.groups: dict[Slot, Group] = {}
         self.is_changed = False  # since the last report

@@ -22,7 +22,7 @@ from synergy.storage.protocol import Boxes
 from synergy.storage.sqlite.engine import SqliteStore
 from synergy.supervisor.config import SupervisorConfig
 from synergy.supervisor.daemon import run_foreground, start_detached
-from synergy.supervisor.host import ProcessHost
+from synergy.supervisor.host import ProcessHost, fork_server_marker
 from synergy.supervisor.plan import Timing
 from synergy.supervisor.supervisor import Supervisor
 
@@ -71,6 +71,22 @@ sys.path.insert(0, {str(Path(__file__).parents[3])!r})
 from synergy.supervisor.fork_server import serve
 command, prepared = serve(Path("prepared").read_text)
 exec(command[-1])
+"""
+# a detached supervisor that forks its fork server from itself
+SUPERVISES = f"""
+import sys
+sys.path.insert(0, {str(Path(__file__).parents[3])!r})
+from dataclasses import replace
+from pathlib import Path
+from synergy.supervisor.daemon import supervise_detached
+from synergy.supervisor.fork_client import ForkServer
+from tests.service.supervisor.kit import FORK_SERVER, configured
+home, marker, writer = sys.argv[1:]
+server = ForkServer.forked([sys.executable, "-c", FORK_SERVER], marker)
+if server is None:
+    exec(FORK_SERVER)
+else:
+    supervise_detached(lambda: replace(configured(Path(home)), server=server), int(writer))
 """
 
 
@@ -213,7 +229,8 @@ def wait_for_end(pidfd, timeout=15.0):
     return bool(select.select([pidfd], [], [], timeout)[0])
 
 
-def _main(verb, home):
+def configured(home):
+    """The configuration that `HOME/deployment.json` describes."""
     settings = json.loads((home / "deployment.json").read_text())
     config = a_config(
         home,
@@ -227,6 +244,14 @@ def _main(verb, home):
         config = replace(config, open_logs=_break)
     if settings.get("forks"):
         config = replace(config, fork_server=[sys.executable, "-c", FORK_SERVER])
+    if settings.get("forks") == "itself":
+        program = [sys.executable, "-c", SUPERVISES, str(home), f"{fork_server_marker(home)}first"]
+        config = replace(config, program=program)
+    return config
+
+
+def _main(verb, home):
+    config = configured(home)
     start = start_detached if verb == "start" else run_foreground
     changes = []
     report = start(config, lambda change: _report_change(verb, change, changes))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from pathlib import Path
 
 import pytest
 
@@ -14,9 +15,9 @@ from tests.service.supervisor.kit import SLEEPS
 from tests.service.supervisor.test_daemon import declare, kill, leaders, marked, start
 
 
-@pytest.fixture
-def home(tmp_path):
-    declare(tmp_path, programs={"A": SLEEPS, "B": SLEEPS}, instances=2, forks=True)
+@pytest.fixture(params=["a program", "itself"])
+def home(tmp_path, request):
+    declare(tmp_path, programs={"A": SLEEPS, "B": SLEEPS}, instances=2, forks=request.param)
     yield tmp_path
     control.stop(tmp_path, timeout=20.0)
     assert not ProcessHost(tmp_path, tmp_path).sweep()
@@ -43,6 +44,29 @@ def test_a_supervisor_has_one_fork_server_and_stops_it(home):
 
     assert (stopped.is_stopped, stopped.left) == (True, ())
     assert marked(home) == set()
+
+
+@pytest.mark.parametrize("home", ["itself"], indirect=True)
+def test_a_supervisor_shares_its_memory_with_the_fork_server_until_that_dies(home):
+    pid = start(home)["pid"]
+    (first,) = servers(home)
+    assert address_of_stack(first) == address_of_stack(pid)
+
+    kill(first)
+    known = {first, *leaders(home)}
+    kill(min(leaders(home)))
+    await_child(pid, without=known)  # by itself, as the server is gone
+    known |= leaders(home)
+    kill(min(leaders(home)))
+    await_child(pid, without=known)
+
+    (second,) = servers(home)
+    assert address_of_stack(second) != address_of_stack(pid)
+
+
+def address_of_stack(pid):
+    """Random for each program; the same in the forks of a process."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[25]
 
 
 def test_a_killed_process_is_forked_again(home):
