@@ -14,7 +14,12 @@ add = VERBS.add_to
 
 @VERBS.verb(
     "launch.py init shop",
-    argument("folder", metavar="NAME", type=file_path, help="the path of a new or empty folder"),
+    argument(
+        "folder",
+        metavar="NAME",
+        type=file_path,
+        help="the path of a new or empty folder, or of one with .git and .venv only",
+    ),
     JSON,
     DRY_RUN,
 )

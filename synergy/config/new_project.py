@@ -22,6 +22,8 @@ from synergy.errors import InvalidValue, Refused
 from synergy.program import PACKAGE
 
 TEMPLATES = Path(synergy.__file__).parent / "templates" / "project"
+WELCOME = frozenset({".git", ".venv"})
+"""What a folder may have in it before it becomes a project."""
 NAME_RULE = "expected a name with at least one letter or digit of ASCII, such as shop or web-shop"
 
 
@@ -59,11 +61,14 @@ class NewProject:
 
 
 def new_project(folder: Path, now: datetime) -> NewProject:
-    """The project to be made in a folder that is missing or empty; raises Refused for others."""
+    """The project to be made in a folder that is missing or empty; raises Refused for others.
+
+    A new repository (`.git`) and an environment (`.venv`) may be in it.
+    """
     folder = folder.absolute()
     if folder.exists() and not folder.is_dir():
         raise Refused(f"{folder} is a file: give the path of a new folder")
-    if folder.is_dir() and any(folder.iterdir()):
+    if folder.is_dir() and _others_in(folder):
         raise Refused(f"{folder} is not empty, and is left as it is: give the path of a new folder")
     name = project_name(folder.resolve().name)
     requirement, wheel = _origin()
@@ -119,10 +124,14 @@ def _origin() -> tuple[str, Path | None]:
     return f"{PACKAGE} @ {url}", None
 
 
+def _others_in(folder: Path) -> list[Path]:
+    return [child for child in folder.iterdir() if child.name not in WELCOME]
+
+
 def _remove(folder: Path, *, keep_folder: bool) -> None:
     """Removes what was written; the folder had been missing, or empty."""
     if not keep_folder:
         shutil.rmtree(folder, ignore_errors=True)
         return
-    for child in folder.iterdir():
+    for child in _others_in(folder):
         shutil.rmtree(child, ignore_errors=True) if child.is_dir() else child.unlink()

@@ -143,6 +143,17 @@ def test_a_folder_that_has_something_in_it_is_refused(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == [".hidden"]
 
 
+def test_a_new_repository_with_an_environment_becomes_a_project(tmp_path: Path) -> None:
+    for name in (".git", ".venv"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "mine").write_text("kept")
+    project = made.new_project(tmp_path, NOW)
+    project.write()
+    assert (tmp_path / "context.py").exists()
+    assert not any(path.startswith((".git/", ".venv/")) for path in project.paths)
+    assert {file.read_text() for file in tmp_path.glob("*/mine")} == {"kept"}
+
+
 @pytest.mark.parametrize(
     ("text", "name"),
     [("shop", "shop"), ("My Shop", "my-shop"), ("_a.b_", "a-b"), ("Läden", "l-den"), ("7", "7")],
@@ -172,13 +183,13 @@ def test_what_cannot_be_written_whole_is_not_left_in_parts(tmp_path: Path) -> No
     for is_new in (True, False):
         folder = tmp_path / str(is_new)
         if not is_new:
-            folder.mkdir()
+            (folder / ".git").mkdir(parents=True)
         project = made.new_project(folder, NOW)
         object.__setattr__(project, "wheel", tmp_path / "gone.whl")
         with pytest.raises(FileNotFoundError):
             project.write()
         assert folder.exists() is not is_new
-        assert is_new or not any(folder.iterdir())
+        assert is_new or [path.name for path in folder.iterdir()] == [".git"]
 
 
 @pytest.mark.parametrize(
