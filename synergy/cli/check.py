@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from synergy.cli import exits, output
 from synergy.cli.options import JSON, Verbs
+from synergy.names import POOL
 
 if TYPE_CHECKING:
     from synergy.config.loader import Checked
@@ -46,6 +47,6 @@ def _summary(found: Checked) -> str:
     if found.mistakes:
         return f"{counted(len(found.mistakes), 'mistake')}: nothing would start"
     warnings = f", {counted(len(found.warnings), 'warning')}" if found.warnings else ""
+    processes = len(found.deployment.processes.keys() - {POOL})  # which nobody declares
     trees = counted(len(found.deployment.trees), "tree")
-    processes = len(found.deployment.processes)
     return f"settings and context are sound: {processes} processes, {trees}{warnings}"

@@ -49,7 +49,7 @@ class Answer:
 
 def ask(facts: Facts, box: str, *, dry_run: bool, restart: Sequence[str] = ()) -> Request:
     """Stores a new request; the supervisor of the box has to be notified."""
-    request = Request(uuid.uuid4().hex, dry_run, restart)
+    request = Request(uuid.uuid4().hex, dry_run, list(restart))
     facts.set(reload_request(box), json.dumps(asdict(request)))
     return request
 

@@ -138,7 +138,7 @@ def test_the_canaries_were_sung(talked):
     assert (
         "AWS_SECRET_ACCESS_KEY" not in talked.home.run("unit", "log", talked.runs["untrusted"]).out
     )
-    assert "***" in (talked.home.path / "logs" / "Talker.out").read_text()
+    assert "***" in (talked.home.path / "logs" / "Pool.out").read_text()
     echoed = talked.home.run("schedule", "run", talked.runs["echo"]).out
     assert "401" in echoed
 
@@ -152,7 +152,7 @@ def test_no_file_of_the_home_holds_a_secret(talked):
         if not path.name.startswith("synergy.db")
         and (found := found_in(talked.home, path.read_text(errors="replace")))
     }
-    assert {"Talker.log", "Talker.out", "Agent.log", "MX.log"} <= {path.name for path in files}
+    assert {"Pool.log", "Pool.out", "Agent.log", "MX.log"} <= {path.name for path in files}
     assert held == {}
 
 

@@ -26,7 +26,7 @@ def test_the_readme_of_a_new_project_leads_to_a_processed_hour(tmp_path):
             said[words[0], words[1] if words[1:] else ""] = home.launch(*words).out
             if "OrderImport" in words:  # a reader takes longer
                 home.runs("OrderImport", 1)
-        assert "sound: 7 processes, 1 tree" in said["check", ""]
+        assert "sound: 6 processes, 1 tree" in said["check", ""]
         assert ": processed" in said["timetable", "wait"]
         with (home.folder / "data" / "orders.csv").open() as lines:
             orders = list(csv.DictReader(lines))

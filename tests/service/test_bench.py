@@ -28,7 +28,7 @@ from bench.contexts.noop import PROCESS
 from bench.contexts.parts import SCHEDULER
 from bench.figures import BenchFailed
 from bench.stage import Lab
-from synergy import compose
+from launch import PROJECT
 from synergy.storage.mongodb import MongoStore
 from tests.missing import reason
 from tests.servers.mongodb import Server
@@ -60,7 +60,7 @@ mkdir -p "$4/bin" && cp "$0" "$4/bin/python"
 @pytest.fixture
 def lab(tmp_path: Path) -> Iterator[Lab]:
     """A lab in a folder; at the end the folder must be empty, and no process may use it."""
-    yield Lab(compose.HERE, tmp_path, lambda done, total: None, with_others=False)
+    yield Lab(PROJECT, tmp_path, lambda done, total: None, with_others=False)
     assert list(tmp_path.iterdir()) == []
     assert processes_of(tmp_path) == []
 
