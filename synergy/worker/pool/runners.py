@@ -15,6 +15,7 @@ from synergy.runtime.workplace import Workplace
 from synergy.worker.base import Worker
 from synergy.worker.heartbeat import End
 from synergy.worker.outcome import Outcome
+from synergy.worker.pool.surroundings import Surroundings
 from synergy.worker.task import Task
 from synergy.worker.unit_runner import UnitRunner
 
@@ -33,11 +34,13 @@ class Runner:
     units: UnitRunner
     puller: Puller
     stop: Stop
+    surroundings: Surroundings
     is_sound: bool
 
     def round(self) -> bool:
         """Carries out a group of units; returns False if there was none."""
-        return self.units.round(self.puller)
+        with self.surroundings:
+            return self.units.round(self.puller)
 
 
 class Runners:
@@ -80,8 +83,10 @@ class Runners:
     def _made(self, process: WorkingProcess) -> Runner:
         place = replace(self._workplace, process=process, stop=Stop())
         puller = place.bus.puller(process.queue)
+        around = Surroundings()
         try:
-            worker = self._worker_of(place)
+            with around:
+                worker = self._worker_of(place)
         except Exception as error:  # it fails the units of this process, and no others
             log.exception(
                 "The worker of %s cannot be made",
@@ -89,9 +94,9 @@ class Runners:
                 extra={"event": "pool.no_worker", "process_name": process.name},
             )
             units = UnitRunner(place, _failing(error), (), self._end)
-            return Runner(units, puller, place.stop, is_sound=False)
+            return Runner(units, puller, place.stop, around, is_sound=False)
         units = UnitRunner(place, worker.work, worker.unique_by, self._end)
-        return Runner(units, puller, place.stop, is_sound=True)
+        return Runner(units, puller, place.stop, around, is_sound=True)
 
     def _drop(self, process: str) -> None:
         if (kept := self._kept.pop(process, None)) is not None:
