@@ -284,12 +284,14 @@ def run_process(project: Project, name: str, instance: int = 1, *, console: bool
 
 
 def _work(place: Workplace) -> None:
+    from synergy.runtime.process_memory import release_free_memory
     from synergy.supervisor.ready import report_ready
 
     try:
         begin = entry_point(place)
         log.info("%s started", place.process.name, extra={"event": JournalEvent.PROCESS_STARTED})
         report_ready()
+        release_free_memory()  # what was needed only for the start
         begin()
     finally:
         place.bus.close()

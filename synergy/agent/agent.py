@@ -23,8 +23,8 @@ from synergy.agent.delivering.delivery_service import DeliveryService
 from synergy.agent.membership import Membership
 from synergy.commands.schedule_sync import sync_declared
 from synergy.delivery.addresses import AddressRules
+from synergy.delivery.late_sender import LateSender
 from synergy.delivery.options import Options
-from synergy.delivery.sender import Sender
 from synergy.errors import LostLease, MessagingUnavailable, StorageUnavailable
 from synergy.model import journal
 from synergy.model.journal_event import JournalEvent
@@ -60,7 +60,7 @@ class Agent(Daemon):
         self._decider: AgentDecider | None = None
         rules = AddressRules(place.webhook_networks, place.webhook_plaintext)
         options = Options(secrets=place.webhook_secrets, rules=rules)
-        self._sender: Sends = sender or Sender(options, place.clock)
+        self._sender: Sends = sender or LateSender(options, place.clock)
         self.deliverer = Deliverer(self._context, place.owner, self._sender, self._members)
         self._counted_at = place.clock.monotonic()
 

@@ -22,6 +22,7 @@ COMMON = (
     "synergy.commands.store_copy_state",
     "synergy.runtime.logs",
     "synergy.runtime.masked_output",
+    "synergy.runtime.process_memory",
     "synergy.runtime.workplace",
     "synergy.supervisor.ready",
     "synergy.worker.command",
