@@ -17,9 +17,10 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from functools import partial
 from random import Random
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from synergy.agent.context import AgentContext
+from synergy.agent.delivering.claim_checks import ClaimChecks
 from synergy.agent.delivering.deferred_runs import DeferredRuns
 from synergy.agent.delivering.outcomes import Outcomes
 from synergy.agent.delivering.requests import claimed, request_of
@@ -32,9 +33,6 @@ from synergy.messaging.protocol import Consumer
 from synergy.model.schedule import Run, RunChange, RunState
 from synergy.names import DELIVERIES
 from synergy.storage.protocol import Batch
-
-if TYPE_CHECKING:
-    from synergy.agent.delivering.claim_checks import ClaimChecks
 
 GROUP = 500  # messages taken in one commit
 MOST_IN_FLIGHT = 1000  # beyond these, launched runs are announced to all agents, not claimed
@@ -72,7 +70,7 @@ class Deliverer:
         self._owner = owner
         self._sender = sender
         self._members = members
-        self._checks: ClaimChecks | None = None  # made for the first request
+        self._checks = ClaimChecks(context.store.runs, members, owner)
         self._outcomes = Outcomes(context, owner, random or Random())
         self._deferred = DeferredRuns(context.clock)
         self._in_flight: set[str] = set()
@@ -149,8 +147,7 @@ class Deliverer:
         self._resolve_uncertain()
         while self._conclude():
             pass
-        if self._checks is not None:
-            self._checks.close()
+        self._checks.close()
 
     def _conclude(self) -> bool:
         """Writes a group of outcomes; returns whether there were any."""
@@ -266,10 +263,6 @@ class Deliverer:
             self._uncertain.add(run.id for run in left)
 
     def _begin(self, run: Run, joined: int, now: datetime) -> None:
-        from synergy.agent.delivering.claim_checks import ClaimChecks
-
-        if self._checks is None:
-            self._checks = ClaimChecks(self._store.runs, self._members, self._owner)
         check = partial(self._checks.assert_held, run, joined)
         try:
             request = request_of(run, self._store.payloads, check)
