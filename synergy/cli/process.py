@@ -133,12 +133,27 @@ def _run_here(arguments: argparse.Namespace) -> int:
         output.say(f"would run {process.name} in this terminal")
         return exits.DONE
     if is_supervised:
-        from synergy.runtime.masked_output import mask_output
-
-        mask_output()
-    console = not is_supervised
-    ended_well = compose.run_process(project, process.name, arguments.instance, console=console)
+        return _run_supervised(project, process.name, arguments.instance)
+    ended_well = compose.run_process(project, process.name, arguments.instance, console=True)
     return exits.DONE if ended_well else exits.FAILED
+
+
+def _run_supervised(project: Project, name: str, instance: int) -> int:
+    from synergy import compose
+    from synergy.runtime.leftover_threads import end_by_force
+    from synergy.runtime.masked_output import mask_output
+
+    mask_output()
+    code = exits.FAILED
+    try:
+        if compose.run_process(project, name, instance, console=False):
+            code = exits.DONE
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else exits.FAILED
+        raise
+    finally:
+        end_by_force(code)
+    return code
 
 
 @NOUN.verb("launch.py process stop EventStreamGenerator", NAME, *CHANGE, records=("name",))

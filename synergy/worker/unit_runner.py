@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 from synergy.errors import LostAttempt, MessagingUnavailable, StorageUnavailable
 from synergy.lifecycle.state_changes import conclude
@@ -34,6 +34,7 @@ from synergy.worker.work_log import WorkLog, storable
 
 SHORT_SECONDS = 0.02  # a longer group is written in parts, and makes the next one smaller
 LARGEST_GROUP = 64
+_CAME_BACK = 70  # an internal error, by the convention of sysexits
 
 log = logging.getLogger(__name__)
 
@@ -154,7 +155,7 @@ class UnitRunner:
         run, unique_by = self._runs.get(unit.id), self._unique_by
         attempt = Attempt(self._process, unit, documents, unique_by, claims.checkpoint, run)
         try:
-            with self._records.of(unit):
+            with self._records.of(unit), _alone():
                 done = attempt.carry_out(self._work)
         except LostAttempt:
             return None
@@ -177,6 +178,20 @@ class UnitRunner:
         }
         log.warning("Unit %s failed: %s", unit.id, reason, extra=extra)
         return self._claims.failure(unit, reason)
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Ends a process that the work forked and that comes back from it.
+
+    It has the store and the claims of its parent, and would be a second worker with them.
+    """
+    own = os.getpid()
+    try:
+        yield
+    finally:
+        if os.getpid() != own:
+            os._exit(_CAME_BACK)
 
 
 def _hints(puller: Puller, deliveries: Sequence[Delivery], batch: Batch) -> Iterator[Hint]:

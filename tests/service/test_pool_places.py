@@ -43,6 +43,20 @@ def test_a_killed_process_leaves_its_place(tmp_path: Path) -> None:
     os.close(writer)
 
 
+def test_a_process_that_work_forked_does_not_keep_the_place(tmp_path: Path) -> None:
+    place = Places(tmp_path).take("A", 1)
+    assert place is not None
+    child = os.fork()
+    if child == 0:
+        signal.pause()
+    try:
+        place.release()
+        assert Places(tmp_path).take("A", 1) is not None
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
 def test_the_files_are_private(tmp_path: Path) -> None:
     Places(tmp_path).take("A", 1)
     (file,) = (tmp_path / "run" / "pool").iterdir()

@@ -21,6 +21,8 @@ class Place:
         self._handle = handle
 
     def release(self) -> None:
+        """Unlocks the file, although processes that work forked may have it open, too."""
+        fcntl.flock(self._handle, fcntl.LOCK_UN)
         os.close(self._handle)
 
 
