@@ -15,7 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-_SIGNALS = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}
+_SIGNALS = (  # those that a program usually handles
+    *(signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2),
+    *(signal.SIGPIPE, signal.SIGCHLD, signal.SIGALRM, signal.SIGVTALRM, signal.SIGPROF),
+)
 _NARROW_UMASK = 0o077  # for the moment in which the umask is read, which only setting it does
 
 
