@@ -10,27 +10,26 @@ import logging
 import os
 import threading
 
+from synergy.clock import SystemClock
+
 SECONDS = 5.0  # the time that the threads have
 
 log = logging.getLogger(__name__)
 
 
 def end_by_force(code: int) -> None:
-    """Ends the process with this exit code in `SECONDS`, unless it has ended by then."""
-    names = [
-        thread.name
-        for thread in threading.enumerate()
-        if not thread.daemon and thread is not threading.main_thread()
-    ]
+    """Waits `SECONDS` for these threads; if some go on, ends the process with this exit code."""
+    clock = SystemClock()
+    deadline = clock.monotonic() + SECONDS
+    threads = [one for one in threading.enumerate() if one is not threading.main_thread()]
+    left = [one for one in threads if not one.daemon]
+    for thread in left:
+        thread.join(max(0.0, deadline - clock.monotonic()))
+    names = [thread.name for thread in left if thread.is_alive()]
     if names:
-        threading.Thread(target=_end, args=(code, names), daemon=True).start()
-
-
-def _end(code: int, names: list[str]) -> None:
-    threading.Event().wait(SECONDS)
-    log.warning(
-        "Threads of its work went on after its end, and were ended: %s",
-        ", ".join(names),
-        extra={"event": "process.threads_left"},
-    )
-    os._exit(code)
+        log.warning(
+            "Threads of its work went on after its end, and were ended: %s",
+            ", ".join(names),
+            extra={"event": "process.threads_left"},
+        )
+        os._exit(code)
