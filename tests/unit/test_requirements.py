@@ -80,7 +80,10 @@ def test_the_runtime_lock_contains_every_package_that_the_code_imports() -> None
         *(PROJECT / name for name in ("synergy", "workers", "settings")),
     ]
     files = [
-        file for place in places for file in (place.rglob("*.py") if place.is_dir() else [place])
+        file
+        for place in places
+        for file in (place.rglob("*.py") if place.is_dir() else [place])
+        if "tests" not in file.parts[len(PROJECT.parts) :]  # of the template of a project
     ]
     lock, distributions = locked(RUNTIME), packages_distributions()
     own = {"synergy", "workers", "settings", "context"} | set(sys.stdlib_module_names)
